@@ -81,15 +81,21 @@ def measure(log: list[str], table: Path, private: tuple[str, ...] = ()) -> tuple
     return found, time.process_time() - start
 
 
-def real(folder: Path, source: Path) -> list[Claim]:
-    """The dashboards of the real table, missingness public and secret."""
+def write_policy(folder: Path, source: Path, missing: str) -> Path:
+    """The real table, and a policy that says whether missingness is public or secret."""
     with gzip.open(source) as read, (folder / "people.csv").open("wb") as write:
         shutil.copyfileobj(read, write)
+    policy = folder / f"{missing}.toml"
+    public = "".join(f'[columns.{name}]\nrole = "public"\n' for name in KEYS)
+    policy.write_text(POLICY.format(missing=missing) + public)
+    return policy
+
+
+def real(folder: Path, source: Path) -> list[Claim]:
+    """The dashboards of the real table, missingness public and secret."""
     claims = []
     for missing in ("public", "secret"):
-        policy = folder / f"{missing}.toml"
-        public = "".join(f'[columns.{name}]\nrole = "public"\n' for name in KEYS)
-        policy.write_text(POLICY.format(missing=missing) + public)
+        policy = write_policy(folder, source, missing)
         for name, (log, most) in LOGS.items():
             found, seconds = measure(log, policy)
             claims.append(Claim(f"{name}, {missing}", f"{most} s", summary(found, seconds)))

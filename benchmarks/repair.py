@@ -1,11 +1,12 @@
-"""Claims: how few rows of a real release have to be withheld so that nobody is exposed.
+"""Claims: how few numbers of a real release have to be withheld so that nobody is exposed.
 
 The release is that of `release`: the sums of every table of up to two of nine public attributes,
 rows of fewer than 10 people withheld. The first repair is of incomes of any size, where only the
 rank of what is published matters. The second is of a yes/no, whether people have difficulty seeing,
 as counts: 619 of its rows count nobody, and each of these fixes everybody in it. How many rows
 leave all of them room to move is measured; whether that is enough for whole numbers too is for the
-audit to decide, which `casemate audit --repair` lets it do.
+audit to decide, which `casemate audit --repair` lets it do. The last are the twelve tables of
+`dashboard`: averages and counts alone, with extremes, with medians, and with secret missingness.
 """
 
 import csv
@@ -15,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.claims import Claim, real_table, show
+from benchmarks.dashboard import EXTREMES, TABLES, statement, write_policy
 from benchmarks.release import FILE, PUBLIC, prepare, statements
 from casemate.audit.case import Case
 from casemate.audit.repair import repair
@@ -71,6 +73,28 @@ def eyes(table: Table) -> list[Claim]:
     ]
 
 
+def dashboards(folder: Path, real: Path) -> list[Claim]:
+    """Rows and single numbers withheld of the dashboard, and the CPU seconds of the repair."""
+    claims, linear = [], "AVG(PINCP), COUNT(*)"
+    for name, missing, shown in (
+        ("averages", "public", linear),
+        ("extremes", "public", EXTREMES),
+        ("medians", "public", f"{EXTREMES}, MEDIAN(PINCP)"),
+        ("extremes", "secret", EXTREMES),
+    ):
+        policy, start = write_policy(folder, real, missing), time.process_time()
+        found = repair([statement(keys, shown) for keys in TABLES], policy)
+        seconds = time.process_time() - start
+        rows = found.cells_before - found.cells_after
+        said = f"{rows} rows and {len(found.withheld) - rows} numbers, {seconds:.0f} s"
+        claims.append(
+            Claim(
+                f"dashboard of {name}, {missing}", "16 in all", f"{said}, {found.audited.verdict}"
+            )
+        )
+    return claims
+
+
 def main() -> None:
     real = real_table(FILE)
     if real is None:
@@ -83,6 +107,7 @@ def main() -> None:
             show(incomes(table))
         with Table.open(seeing, private=["DEYE"]) as table:
             show(eyes(table))
+        show(dashboards(Path(temporary), real))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,14 @@ def laplace_bounds(x: int, scale: Fraction) -> Bounds:
     )
 
 
+def geometric_bounds(x: int, scale: Fraction) -> Bounds:
+    """Enclose the probability of x under the one-sided law: (1 - p) p^x where x is not negative."""
+    if x < 0:
+        return Fraction(0), Fraction(0)
+    low, high = exp_bounds(-1 / scale)
+    return (1 - high) * low**x, (1 - low) * high**x
+
+
 def gaussian_bounds(x: int, scale: Fraction, reach: int = 8) -> Bounds:
     """Enclose the probability of x under the discrete Gaussian law, whose weight beyond `reach`
     is below a geometric series.

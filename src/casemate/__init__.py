@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         RationSpent,
         Refused,
         ScanFailed,
+        TooExact,
         TranscriptDamaged,
         UnknownSite,
         Unsupported,

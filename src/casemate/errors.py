@@ -3,6 +3,7 @@
 CasemateError
     Refused              the request is understood, and granting it would break a guarantee
         BudgetExhausted  the ledger cannot pay for it; says what is left
+            TooExact     the ledger cannot pay for an answer as exact; says what it can
         HorizonReached   a stream is longer than its mechanism was calibrated for
         PositivesSpent   a sparse vector has given all the positive answers it was calibrated for
             GateClosed   a dataset's questions can no longer be checked; says what is left
@@ -47,6 +48,20 @@ class BudgetExhausted(Refused):
         super().__init__(
             f"this needs {float(asked):.6g} of {unit} and {float(left):.6g} is left; "
             f"ask for less, or raise the budget in the policy"
+        )
+
+
+class TooExact(BudgetExhausted):
+    """The ledger cannot pay for an answer that is as exact as asked."""
+
+    def __init__(
+        self, within: str, asked: Fraction, left: Fraction, unit: str, best: str | None
+    ) -> None:
+        super().__init__(asked, left, unit)
+        instead = "no width can be had for that" if best is None else f"--within {best} can be had"
+        self.args = (
+            f"within {within} needs {float(asked):.3g} of {unit} and {float(left):.3g} is left, so "
+            f"nothing was charged; {instead}",
         )
 
 

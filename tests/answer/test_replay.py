@@ -10,7 +10,9 @@ import pytest
 from answer.session_world import parity
 
 from casemate import Misconfigured, Replay, Session, replay
+from casemate.answer.replaying import KEPT_DIFFERS
 from casemate.cli.main import exit_code
+from casemate.surrogate import KeptFit
 
 SQL = "SELECT a, COUNT(*) FROM t GROUP BY a"
 
@@ -155,7 +157,23 @@ def test_where_nothing_has_left_there_is_nothing_to_call_sound(tmp_path: Path) -
 def test_lines_of_another_version_are_refused(
     asked: Path, lines: Path, written: str, said: str
 ) -> None:
-    lines.write_text(lines.read_text().replace('"casemate.transcript/1"', written))
+    lines.write_text(lines.read_text().replace('"casemate.transcript/2"', written))
     with pytest.raises(Misconfigured, match=rf"this transcript {said}.* and this version") as found:
         replay(asked, lines)
     assert "None" not in str(found.value)
+
+
+def test_a_kept_stand_in_that_the_transcript_does_not_lead_to_is_found(
+    asked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = asked.parent / "casemate.ledger-stand-in"
+    whole = path.read_bytes()
+    with Session.looking(asked) as session:
+        found = session._dataset.construction.stand_in
+        found.catch_up(session._dataset.doors.transcript)
+        head, numbers = KeptFit(path).read(found.name) or ("", {})
+    KeptFit(path).write(found.name, head, {**numbers, "cells": 2 * numbers["cells"]})
+    code, object_ = reads(capsys, asked)
+    assert code == 1 and object_["notes"] == [KEPT_DIFFERS]
+    path.write_bytes(whole)
+    assert replay(asked).equal

@@ -1,20 +1,16 @@
-"""Answers against the truth: close where the budget is large, inside their bounds where it is not.
+"""Answers against the truth: close where the budget is large, and near it where it is usual.
 
-The tables are held out: nothing here is tuned to them.
+`test_coverage` has what is proven of them. The tables are held out: nothing is tuned to them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 from answer.session_world import COLUMNS, HEAD, LAVISH, csv, numbers, policy, truth, values, world
-from chance import assert_rate_at_most
 
 from casemate import Session
-from casemate.answer import Answer
-from casemate.grid import Noised, Origin
 
 # A large budget ---------------------------------------------------------------------------------
 
@@ -67,7 +63,7 @@ def test_with_a_large_budget_answers_are_close_to_the_exact_ones(
     if "LIMIT 2" in sql:  # which the custodian's view does not have
         true = sorted(true, key=lambda row: -row[1])[:2]
     exact = by_key(true, keys)
-    answer = session.query(f"SELECT {sql}", measure=measure)
+    answer = session.query(f"SELECT {sql}", measure=measure, all_groups=True)
     assert not any("as if for" in note for note in answer.notes)
     found = by_key(values(answer), keys)
     assert set(exact) <= set(found)
@@ -89,126 +85,12 @@ def by_key(rows: list[tuple[Any, ...]], keys: int) -> dict[tuple[Any, ...], list
 
 # A usual budget ---------------------------------------------------------------------------------
 
-Row = tuple[int, int, int, int]
-
-
-def heaped(random: Random) -> Row:
-    age = random.choice([20, 30, 30, 40, random.randrange(100)])
-    return age, random.randrange(3), int(age == 30), random.choice([0, 0, 0, 9])
-
-
-def skewed(random: Random) -> Row:
-    age = min(99, int(random.paretovariate(0.8)))
-    return age, int(random.random() < 0.01), int(age > 50), min(9, int(random.expovariate(3)))
-
-
-def parity(random: Random) -> Row:
-    age, kind = random.choice([5, 95]), random.randrange(2)
-    return age, kind, int((age > 50) ^ kind), random.randrange(10)
-
-
-def apart(random: Random) -> Row:
-    return random.randrange(100), random.randrange(3), random.randrange(2), random.randrange(10)
-
-
-KINDS: dict[str, tuple[Callable[[Random], Row], int]] = {
-    "heaped": (heaped, 4000),
-    "skewed": (skewed, 4000),
-    "parity": (parity, 6000),
-    "apart": (apart, 3000),
-    "tiny": (heaped, 7),
-}
-NAMES = ("age", "kind", "ill", "visits")
-BINNED = """
-[columns.age]
-type = "integer"
-min = 0
-max = 99
-bins = 5
-[columns.kind]
-values = [0, 1, 2]
-[columns.ill]
-role = "private"
-values = [0, 1]
-[columns.visits]
-role = "private"
-type = "integer"
-min = 0
-max = 9
-bins = 5
-"""
-
-
-def question(random: Random) -> str:
-    """A random statement whose limits are the ends of bins."""
-    low = random.choice([0, 20, 40, 60])
-    conditions = [
-        f"age >= {low}",
-        f"age < {low + 20}",
-        f"kind = {random.randrange(3)}",
-        f"ill = {random.randrange(2)}",
-        f"visits >= {random.choice([2, 4, 6])}",
-        f"kind IN (0, {random.randrange(1, 3)})",
-    ]
-    chosen = " AND ".join(random.sample(conditions, random.randrange(4))) or "TRUE"
-    shown = random.choice(["COUNT(*)", "SUM(visits)", "AVG(visits)", "SUM(ill)", "AVG(age)"])
-    return f"SELECT {shown} FROM t WHERE {chosen}"
-
-
-def asked(
-    folder: Path, kind: str, seeds: int, *, share: float = 1.0, measured: float = 0.4
-) -> dict[str, list[bool]]:
-    """Whether each of many bounds, or so much of them, holds the truth; by the answer's origin."""
-    make, people = KINDS[kind]
-    random = Random(kind)
-    found: dict[str, list[bool]] = {Origin.SURROGATE: [], Origin.MEASURED: []}
-    csv(folder / "t.csv", NAMES, [make(random) for _ in range(people)])
-    path = policy(folder, table='source = "t.csv"', columns=BINNED)
-    for seed in range(seeds):
-        with Session.simulated(path, seed) as session:
-            for _ in range(8):
-                sql = question(random)
-                answer = session.query(sql, measure=random.random() < measured)
-                if answer.origin in found:
-                    found[answer.origin] += [_holds(answer, truth(path, sql)[0][0], share)]
-    return found
-
-
-def _holds(answer: Answer, exact: Any, share: float) -> bool:
-    (cell,) = numbers(answer)
-    low, high = _ends(cell)
-    middle, half = (low + high) / 2, share * (high - low) / 2
-    room = 1e-9 * max(1.0, abs(middle))
-    return exact is None or abs(float(exact) - middle) <= half + room
-
-
-def _ends(cell: Noised) -> tuple[float, float]:
-    assert isinstance(cell.lo, float | int) and isinstance(cell.hi, float | int)
-    return float(cell.lo), float(cell.hi)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_proven_bounds_hold_the_truth_over_many_questions(kind: str, tmp_path: Path) -> None:
-    """False alarm below 1e-9: at most 5 % of each kind of answer may miss."""
-    for held in asked(tmp_path, kind, 60).values():
-        assert len(held) >= 80
-        assert_rate_at_most(held.count(False), len(held), 0.05)
-
-
-@pytest.mark.slow
-def test_a_quarter_of_the_bounds_would_not_hold(tmp_path: Path) -> None:
-    """The twin of the tests above: measured bounds are not wider than they need to be."""
-    held = asked(tmp_path, "apart", 5, share=1 / 4, measured=1.0)[Origin.MEASURED]
-    with pytest.raises(AssertionError):
-        assert_rate_at_most(held.count(False), len(held), 0.05)
-
 
 def test_half_of_everybody_is_answered_within_a_few_of_them(tmp_path: Path) -> None:
     """Accuracy that a user would notice if it went away: typical, and not proven."""
     rows = [(i, i % 100, "fm"[i % 2], i % 7, i % 2, i % 15) for i in range(4000)]
     csv(tmp_path / "people.csv", HEAD, rows)
     with Session.simulated(policy(tmp_path), 3) as session:
-        answer = session.query("SELECT sex, COUNT(*) FROM t GROUP BY sex")
+        answer = session.query("SELECT sex, COUNT(*) FROM t GROUP BY sex", all_groups=True)
     found = [float(cell.value) for cell in numbers(answer)]  # type: ignore[arg-type]  # counts
     assert found[:2] == pytest.approx([2000, 2000], abs=200) and abs(found[2]) < 200

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from oracles.class_tables import (
@@ -25,7 +26,7 @@ from oracles.class_tables import (
 )
 
 from casemate.audit import Audit, AuditOptions
-from casemate.audit.result import Audited, Verdict
+from casemate.audit.result import Audited, Exposed, MissingValue, Verdict
 from casemate.published import Knowledge
 
 WHOLE: list[Flavour] = [
@@ -79,11 +80,39 @@ def findings(found: Audited) -> set[Finding]:
 
 def assert_explained(found: Audited) -> None:
     """Each finding has the statement that tipped it, and a derivation or a certificate."""
-    for each in found.exposed:
-        assert each.total or isinstance(each.by, int)
-        assert each.total or each.derivation or each.certificate
-    for gap in found.missing:
-        assert isinstance(gap.by, int) and gap.derivation
+    for each in all_findings(found):
+        assert isinstance(each.by, int) and each.by in {query for query, _ in named_cells(each)}
+
+
+def all_findings(found: Audited) -> list[Exposed | MissingValue]:
+    return [*found.exposed, *found.missing]
+
+
+def named_cells(each: Exposed | MissingValue) -> set[tuple[int, Any]]:
+    """The cells of a proof; whatever it does not name is not used."""
+    certificate = each.certificate if isinstance(each, Exposed) else None
+    steps = each.derivation or (() if certificate is None else certificate.steps)
+    return {(step.query, step.cell) for step in steps if step.query is not None}
+
+
+def assert_proofs_suffice(found: Audited, world: World, log: Sequence[Statement]) -> None:
+    """What a proof names is enough: all tables that give these cells have the value.
+
+    Real numbers take long, so that of these only some are looked at.
+    """
+    for place, each in enumerate(all_findings(found)):
+        cells, said = named_cells(each), (each, world, [s.sql for s in log])
+        if world.whole:
+            tables = consistent_tables(world, log, cells)
+            if isinstance(each, Exposed) and each.total:
+                first = world.people()[str(each.person)][0] + 1
+                assert totals_in_all(world, tables).get(first) == each.value, said
+            else:
+                value = each.value if isinstance(each, Exposed) else None
+                assert (each.record, each.column, value) in same_in_all(world, tables), said
+        elif place % 4 == 0 and not (isinstance(each, Exposed) and each.total):
+            value = each.value if isinstance(each, Exposed) else None
+            assert (each.record, each.column, value) in same_in_all_orders(world, log, cells), said
 
 
 def assert_matches(found: Audited, expected: set[Finding], said: object) -> None:
@@ -104,8 +133,8 @@ def check(rng: Random, flavour: Flavour, folder: Path, tally: Tally, *, whole: b
         assert_totals_match(found, world, totals_in_all(world, tables), said)
     else:
         assert_matches(found, same_in_all_orders(world, log), said)
-    if flavour not in MAX_UNDECIDED:
-        assert_explained(found)
+    assert_explained(found)
+    assert_proofs_suffice(found, world, log)
     tally.values += len(world.unknowns())
     tally.found += len(found.exposed) + len(found.missing)
     tally.undecided += len({*found.undecided, *found.unchecked})
@@ -146,7 +175,8 @@ def test_whole_numbers_are_exposed_just_if_they_are_the_same_in_every_table(
     rng, tally = Random(f"{seed} {flavour}"), Tally()
     for _ in range(6):
         check(rng, flavour, tmp_path, tally, whole=True)
-    assert tally.undecided <= 0.25 * tally.values
+    few_tables = 0.4 if flavour in MAX_UNDECIDED else 0.25  # some of these leave most people open
+    assert tally.undecided <= few_tables * tally.values
 
 
 @pytest.mark.parametrize("flavour", REAL)
@@ -232,6 +262,57 @@ def test_bounds_fix_a_number_beside_another_that_may_be_missing(tmp_path: Path) 
     assert {(n, "y", 0) for n in (1, 2, 3)} <= findings(audit(world, log, tmp_path))
 
 
-def test_comparisons_of_numbers_that_are_publicly_missing_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        "COUNT(*) FILTER (WHERE x >= 2)",
+        "COUNT(*) FILTER (WHERE x < 2)",
+        "SUM(CASE WHEN x < 1 THEN 2 ELSE 1 END)",
+    ],
+)
+def test_a_number_that_is_publicly_missing_is_in_no_comparison(
+    aggregate: str, tmp_path: Path
+) -> None:
     world = table("compared", "public", [0, None, 2, 1])
-    audit(world, [Statement((), ("COUNT(*) FILTER (WHERE x >= 2)", "MAX(x)"), "", 1)], tmp_path)
+    log = [Statement((), (aggregate, "MAX(x)"), "", 1), Statement(BY_A, (aggregate,), "", 1)]
+    found = audit(world, log, tmp_path)
+    assert not found.refused
+    assert_matches(found, same_in_all(world, consistent_tables(world, log)), aggregate)
+
+
+@pytest.mark.parametrize(("said", "is_true"), [(3, True), (4, False)])
+def test_how_many_values_are_publicly_there_is_no_contradiction(
+    said: int, is_true: bool, tmp_path: Path
+) -> None:
+    world, log = table("plain", "public", [0, None, 2, 1]), tmp_path / "log.csv"
+    log.write_text(f"sql,answer\nSELECT COUNT(x) FROM t,{said}\n")
+    found = Audit.of(log, world.policy(tmp_path))
+    assert found.consistent is is_true
+    assert [each.query for each in found.refused] == ([] if is_true else [1])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"COUNT(x)": 0, "MAX(x)": 2},
+        {"AVG(x)": 3, "MIN(x)": 0},
+        {"SUM(x)": 9, "MEDIAN(x)": 1},
+    ],
+)
+def test_answers_that_contradict_extremes_of_numbers_that_may_be_missing_are_named(
+    told: dict[str, int], tmp_path: Path
+) -> None:
+    world, log = table("plain", "secret", [0, None, 2, 1]), tmp_path / "log.csv"
+    lines = (f"SELECT {aggregate} FROM t,{answer}\n" for aggregate, answer in told.items())
+    log.write_text("sql,answer\n" + "".join(lines))
+    found = Audit.of(log, world.policy(tmp_path))
+    assert [(each.query, each.line) for each in found.refused] == [(1, 2)]
+    assert found.verdict is Verdict.INCOMPLETE
+
+
+def test_who_is_known_to_be_missing_by_a_given_answer_is_among_the_missing(tmp_path: Path) -> None:
+    world, log = table("plain", "secret", [None, None, 1]), tmp_path / "log.csv"
+    log.write_text("sql,answer\nSELECT COUNT(x) FROM t WHERE a <> 'm',0\n")
+    found = Audit.of(log, world.policy(tmp_path))
+    assert findings(found) == {(1, "x", None), (2, "x", None)}
+    assert all(named_cells(each) == {(1, None)} for each in found.missing)

@@ -269,7 +269,7 @@ def test_ranges_that_are_not_proved_and_contradictions_name_their_statements(
         count = case.equations.system.columns
         return Bounds((None,) * count, (None,) * count, ("unchecked",) * count, rows)
 
-    monkeypatch.setattr("casemate.audit.checks.contradiction.ranges", nothing)
+    monkeypatch.setattr("casemate.audit.decide_exposure.ranges", nothing)
     log = staff.with_name("log.sql")
     log.write_text(";\n".join(LOG))
     command = ("audit", str(log), "--table", str(staff), "--private", "pay")

@@ -29,3 +29,18 @@ def test_where_nothing_is_missing_nothing_is_said(tmp_path: Path) -> None:
     found = Audit.of(BY_AREA, path, private="pay")
     assert found.verdict == "none-exposed"
     assert not any("missing" in each for each in found.assumptions)
+
+
+@pytest.mark.parametrize("missing", ["secret", "public"])
+def test_what_is_said_of_declared_missing_values_does_not_tell_whether_there_are_any(
+    missing: str, staff: Path
+) -> None:
+    policy = staff.with_suffix(".toml")
+    policy.write_text(
+        '[table]\nsource = "staff.csv"\n[columns.area]\n[columns.pay]\nrole = "private"\n'
+        f'type = "decimal"\nmin = 0\nmax = 99\nmissing = "{missing}"\n'
+    )
+    with_gaps = Audit.of(["SELECT SUM(pay) FROM staff"], policy).assumptions
+    staff.write_text(ROWS.replace("ben,1,", "ben,1,60"))
+    assert Audit.of(["SELECT SUM(pay) FROM staff"], policy).assumptions == with_gaps
+    assert any("was taken to be" in each for each in with_gaps)

@@ -19,8 +19,9 @@ from casemate import Audit
 from casemate.audit import AuditOptions
 from casemate.audit.watch import IncrementalAudit
 from casemate.cli.main import exit_code
+from casemate.errors import Misconfigured
 from casemate.published import Knowledge
-from casemate.query.parse import Logged
+from casemate.query.parse import GrowingLog, Logged
 from casemate.table import Table
 
 Captured = pytest.CaptureFixture[str]
@@ -110,7 +111,10 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_sums_of_unbounded_numbers_are_what_an_audit_of_every_prefix_says(
     seed: int, folder: Path
 ) -> None:
@@ -122,7 +126,7 @@ def test_sums_of_unbounded_numbers_are_what_an_audit_of_every_prefix_says(
             assert said == audited
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_bounds_categories_and_missing_values_are_what_an_audit_of_every_prefix_says(
     seed: int, tmp_path: Path
 ) -> None:
@@ -132,6 +136,43 @@ def test_bounds_categories_and_missing_values_are_what_an_audit_of_every_prefix_
     with opened(world, tmp_path) as table:
         for said, audited in prefixes(table, log):
             assert said >= audited  # a total may give way to the rows it is made of
+
+
+# The options of an audit ------------------------------------------------------------------------
+
+
+def test_a_watch_reads_cells_and_missing_values_as_an_audit_with_the_same_options_does(
+    folder: Path, capsys: Captured
+) -> None:
+    """Nobody's pay can be read without the options, and which were given is part of the state."""
+    (folder / "staff.csv").write_text(STAFF.replace("5200", "N").replace("3100", "EUR 3'100"))
+    (folder / "d.sql").write_text("".join(f"{each};\n" for each in SUMS))
+    written = ("--missing-marker", "N", "--thousands", "'", "--currency", "EUR")
+    events = once(capsys, "d.sql", *written, "--missing", "public")
+    audit = ["audit", "d.sql", *TABLE, *written, "--missing", "public", "--format", "json"]
+    assert exit_code(audit) == 0
+    found = json.loads(capsys.readouterr().out)
+    watched = {each["record"] for event in events for each in event["newly_exposed"]}
+    assert watched == {each["record"] for each in found["exposed"]} == {1}
+    assert "another table, policy or set of options" in refused(
+        capsys, "d.sql", *written, "--missing", "secret"
+    )
+
+
+def test_a_file_that_goes_from_a_folder_ends_the_watch_with_its_name(
+    folder: Path, capsys: Captured
+) -> None:
+    logs = folder / "logs"
+    logs.mkdir()
+    for place, sql in enumerate(SUMS[:2]):
+        (logs / f"{place}.sql").write_text(f"{sql};\n")
+    log = GrowingLog(logs)
+    assert len(list(log.arrived())) == 2
+    once(capsys, "logs")
+    (logs / "1.sql").unlink()
+    with pytest.raises(Misconfigured, match=r"1\.sql is gone, and a watch needs all"):
+        list(log.arrived())
+    assert "1.sql is gone" in refused(capsys, "logs")
 
 
 # One run after the other ------------------------------------------------------------------------
@@ -266,7 +307,7 @@ def test_a_state_that_does_not_fit_is_refused_with_a_sentence(
     (folder / "d.sql").write_text((";".join(SUMS) + ";").replace("dora", "emil"))
     assert "has changed" in refused(capsys, "d.sql")
     (folder / "d.sql").write_text(f"{SUMS[0]};")
-    assert "has lost" in refused(capsys, "d.sql")
+    assert "d.sql was cut or replaced" in refused(capsys, "d.sql")
     assert "does not exist" in refused(capsys, "e.sql")
 
 
@@ -277,6 +318,7 @@ LIFE = """
 import os, signal, sys
 from casemate.audit.watch import state, watching
 from casemate.cli.main import exit_code
+from casemate.errors import Misconfigured
 last, count = int(sys.argv[1]), 0
 def stepped(call):
     def step(*arguments, **options):
@@ -297,7 +339,7 @@ sys.exit(exit_code(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_kill_at_any_moment_loses_no_event_and_repeats_at_most_the_last(
     step: int, folder: Path
 ) -> None:

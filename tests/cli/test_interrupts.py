@@ -16,6 +16,8 @@ from cli.running import Captured, assert_one_sentence, shown
 
 from casemate.attack.one_bit.limit import LeastErrors
 from casemate.attack.reconstruct.reconstruction import Watch
+from casemate.audit import decide_exposure as audits
+from casemate.audit.time_limit import Clock
 from casemate.cli.main import exit_code
 from casemate.report.terminal.output import Progress
 from casemate.track.simulate import runs as simulation
@@ -135,3 +137,88 @@ def test_a_run_of_many_items_shows_progress_and_can_be_interrupted(
     assert exit_code([*TRACKED, "--items", str(items), "--mode", mode]) == 130
     assert_one_sentence(capsys, "interrupted: no run was done yet, so there is nothing to show")
     assert 0 < sum(parts) < 0.01
+
+
+# casemate audit -----------------------------------------------------------------------------------
+
+PROVED = "interrupted: this is what was proved so far\n"
+
+
+@pytest.fixture
+def hard(folder: Path) -> tuple[str, ...]:
+    """Sums of 0 and 1 with large weights, which a search does not decide in its lifetime."""
+    random = np.random.default_rng(3)
+    weights = random.integers(1, 99_999, (50, 5)).tolist()
+    rows = [
+        ",".join(map(str, (n, 5 + n if n >= 48 else n // 24, *own, n % 2)))
+        for n, own in enumerate(weights)
+    ]
+    (folder / "hard.csv").write_text("\n".join(["id,team,a,b,c,d,e,pay", *rows, ""]))
+    sums = [f"SELECT SUM({name} * pay) FROM t WHERE team < 5" for name in "abcde"]
+    log = [*sums, "SELECT team, SUM(pay) FROM t GROUP BY team"]
+    (folder / "hard.sql").write_text(";\n".join(log))
+    options = ("hard.sql", "--table", "hard.csv", "--private", "pay", "--bounds", "0:9")
+    return ("audit", *options, "--integer")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_an_audit_that_is_interrupted_writes_what_is_proved_in_every_form(
+    form: str,
+    folder: Path,
+    hard: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    interrupt(monkeypatch, Clock, "solver", lambda *_: True)
+    files = {name: folder / f"asked.{name}" for name in ("json", "html", "repair")}
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    assert exit_code([*hard, *options, "--format", form]) == 130
+    printed = capsys.readouterr()
+    assert printed.err.endswith(PROVED) and "interrupted: --repair was not written\n" in printed.err
+    fields = json.loads(files["json"].read_text())
+    assert fields["interrupted"] is True and fields["verdict"] == "exposed"
+    assert len(fields["exposed"]) == 2 and len(fields["undecided"]) == 48
+    assert [each["reason"] for each in fields["reasons"]] == ["the audit was interrupted first"]
+    for shown_ in (printed.out, files["html"].read_text()):
+        assert "interrupted" in shown_
+    assert not files["repair"].exists()
+
+
+def test_a_process_that_is_interrupted_while_it_audits_ends_with_an_object(
+    hard: tuple[str, ...],
+) -> None:
+    """It says where it is on stderr, and has no limit."""
+    told = "import casemate.audit.time_limit as t, sys\n" + (
+        "plain = t.Clock.solver\n"
+        "def said(*a): print('searching', file=sys.stderr, flush=True); return plain(*a)\n"
+        "t.Clock.solver = said\n"
+        "from casemate.cli.main import run\n"
+        "run()\n"
+    )
+    command = [sys.executable, "-c", told, *hard, "--seconds", "0", "--format", "json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None and run.stderr.readline() == "searching\n"
+        run.send_signal(signal.SIGINT)
+        printed, said = run.communicate(timeout=120)
+    assert run.returncode == 130 and said.endswith(PROVED)
+    fields = json.loads(printed)
+    assert fields["interrupted"] is True and fields["verdict"] == "exposed"
+    assert len(fields["exposed"]) == 2 and len(fields["undecided"]) == 48
+
+
+def test_an_audit_that_is_interrupted_while_it_reads_has_nothing_to_show(
+    hard: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    interrupt(monkeypatch, audits, "read_queries", lambda *_: True)
+    assert exit_code([*hard]) == 130
+    assert_one_sentence(capsys, "interrupted")
+
+
+def test_a_limit_ends_an_audit_that_would_not_end(hard: tuple[str, ...], capsys: Captured) -> None:
+    fields = shown(capsys, *hard, "--seconds", "1")
+    assert fields["interrupted"] is False and len(fields["exposed"]) == 2
+    (reason,) = fields["reasons"]
+    assert reason["reason"] == "the limit of 1 seconds was reached first"
+    assert len(reason["records"]) == 48

@@ -7,18 +7,20 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.grid import Classes, GridQuestion, LinearCells, PrivateCells, Product
+from casemate.grid import CellClasses, GridQuestion, LinearCells, PrivateCells, Product
 
 SHAPE = (4, 3, 2)
 NAMES = ("age", "kind", "ill")
 
 
 def cells_of(
-    codes: NDArray[np.int64], shape: tuple[int, ...] = SHAPE, counted: list[Classes] | None = None
+    codes: NDArray[np.int64],
+    shape: tuple[int, ...] = SHAPE,
+    counted: list[CellClasses] | None = None,
 ) -> PrivateCells:
     """The private cells of a table of codes, one row a record; `counted` lists what was."""
 
-    def count(classes: Classes) -> NDArray[np.int64]:
+    def count(classes: CellClasses) -> NDArray[np.int64]:
         table = np.zeros(classes.sizes, np.int64)
         axes = zip(classes.scope, classes.labels, strict=True)
         places = tuple(np.array(labels)[codes[:, a]] for a, labels in axes)

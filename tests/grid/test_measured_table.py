@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from casemate.doors import Measured
 from casemate.grid import (
-    Classes,
+    CellClasses,
     MeasuredMarginal,
     MeasuredProduct,
     MeasuredTable,
@@ -24,7 +24,7 @@ classes = questions().map(coarsest_classes)
 
 
 @given(classes, st.booleans(), st.text(max_size=5))
-def test_a_table_is_read_back_from_its_name(found: Classes, start: bool, about: str) -> None:
+def test_a_table_is_read_back_from_its_name(found: CellClasses, start: bool, about: str) -> None:
     question = TableQuestion(found, start, about)
     assert TableQuestion.from_text(question.text(NAMES), NAMES, SHAPE) == question
 
@@ -34,14 +34,16 @@ def test_whole_codes_are_not_listed() -> None:
     assert text == '{"about":"","classes":[null,null],"start":false,"table":["age","ill"]}'
 
 
-def table(found: Classes, law: str = "gaussian", scale: Fraction = Fraction(3)) -> MeasuredTable:
+def table(
+    found: CellClasses, law: str = "gaussian", scale: Fraction = Fraction(3)
+) -> MeasuredTable:
     values = tuple(range(found.cells))
     content = Measured("q", "p", "v", law, scale, values)
     return MeasuredTable.of(TableQuestion(found), content)
 
 
 @given(classes)
-def test_what_is_learnt_of_a_table_adds_up_to_it(found: Classes) -> None:
+def test_what_is_learnt_of_a_table_adds_up_to_it(found: CellClasses) -> None:
     made = table(found)
     learnt = made.learnt(SHAPE)
     if found.whole:

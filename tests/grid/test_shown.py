@@ -43,6 +43,25 @@ def test_nobody_counts_below_zero() -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        ("sex", ["m", "f"]),
+        ("sex = 'm'", [True, False]),
+        ("CASE WHEN sex = 'm' THEN 1 ELSE 0 END", [1, 0]),  # neither of the two is an ELSE too
+    ],
+)
+def test_a_group_that_the_policy_says_nobody_is_in_is_shown_only_with_all_groups(
+    keys: str, shown: list[object]
+) -> None:
+    question = ask(f"SELECT {keys} AS k, COUNT(*) FROM people GROUP BY 1")
+    (part,) = question.parts
+    outcome = Outcome((tuple([known(5.0)] * len(part.places)),), Origin.SURROGATE)
+    found = question.rows(outcome, all_groups=False)
+    assert sorted(map(str, (row[0] for row in found.rows))) == sorted(map(str, shown))
+    assert len(question.rows(outcome).rows) >= len(found.rows)
+
+
+@pytest.mark.parametrize(
     ("rest", "rows"),
     [
         ("HAVING COUNT(*) > 10.4", [("f", 30.2)]),

@@ -78,7 +78,7 @@ def findings(
 def asked(session: Session, statement: Statement, measure: bool, exact: bool = False) -> Left:
     """What leaves a session that is asked one statement; nothing is masked if it is `exact`."""
     try:
-        answer = session.query(statement.sql, measure=measure)
+        answer = session.query(statement.sql, measure=measure, all_groups=True)
     except ScanFailed:  # after a charge nothing may fail because of what is in the table
         return {UNEXPECTED: "ScanFailed"}
     except CasemateError as error:
@@ -94,13 +94,14 @@ def asked(session: Session, statement: Statement, measure: bool, exact: bool = F
         "confidence": answer.confidence,
         "cost": asdict(answer.cost),
         "remaining": asdict(answer.remaining),
+        "spent": asdict(answer.spent),
     }
 
 
 def counted(session: Session, statement: Statement, measure: bool) -> list[float] | None:
     """The counts of an answer that was given before, in the order of its groups."""
     try:
-        answer = session.query(statement.sql, measure=measure)
+        answer = session.query(statement.sql, measure=measure, all_groups=True)
     except CasemateError:
         return None
     found = {tuple(map(repr, row[:-1])): row[-1] for row in answer.rows}

@@ -182,23 +182,30 @@ class Watch:
         if "MIN(" in sql or "MAX(" in sql:
             ends = {_recorded(each, sql) for each in auditors}
             return [self._finding("record", sql, *sorted(ends)[:2])] if len(ends) > 1 else []
-        answers = [_answered(each, sql, keys) for each in auditors]
-        shapes = sorted({shape for shape, _ in answers})
-        if len(shapes) > 1:
-            return [self._finding("answer", sql, *shapes[:2])]
-        if self._nullable or not answers[0][1]:
+        answers = self._answers(auditors, sql, keys)
+        if not isinstance(answers, Finding) and (self._nullable or not answers[0]):
             return []
-        results = answers if bare == sql else [_answered(each, bare, keys) for each in auditors]
-        for key in answers[0][1]:
-            values = [numbers.get(key) for _, numbers in results]
-            shown = dict(zip(values, (numbers[key] for _, numbers in answers), strict=True))
-            if any(
-                shown[value] != each[1][key] for value, each in zip(values, answers, strict=True)
-            ):
+        results = answers if bare == sql else self._answers(auditors, bare, keys)
+        if isinstance(answers, Finding) or isinstance(results, Finding):
+            return [each for each in (answers, results) if isinstance(each, Finding)][:1]
+        for key in results[0]:  # none where it is refused after the other
+            values = [numbers.get(key) for numbers in results]
+            shown = dict(zip(values, (numbers[key] for numbers in answers), strict=True))
+            if any(shown[value] != each[key] for value, each in zip(values, answers, strict=True)):
                 return [self._finding("result", sql, "one result", "is shown as two numbers")]
             if problem := self._added(values, sql):
                 return [problem]
         return []
+
+    def _answers(
+        self, auditors: Sequence[OnlineAuditor], sql: str, keys: int
+    ) -> list[dict[Any, Any]] | Finding:
+        """The numbers of every table, unless something else of the answers tells them apart."""
+        answers = [_answered(each, sql, keys) for each in auditors]
+        shapes = sorted({shape for shape, _ in answers})
+        if len(shapes) > 1:
+            return self._finding("answer", sql, *shapes[:2])
+        return [numbers for _, numbers in answers]
 
     def _added(self, values: list[Any], sql: str) -> Finding | None:
         """One number, on each table: it must be affine, and expose nobody with the others.

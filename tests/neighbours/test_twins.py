@@ -48,8 +48,8 @@ class Twin:
     session: Session
     policy: Path
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
-        return self.session.query(sql, measure=measure)
+    def query(self, sql: str, **how: bool) -> Any:
+        return self.session.query(sql, **how)
 
     def forecast(self, sql: str, *, measure: bool = False) -> Any:
         return self.session.forecast(sql, measure=measure)
@@ -67,8 +67,8 @@ class Twin:
 class LooksKeysUp(Twin):
     """A key that one evaluator computes is looked up among those of another, and not found."""
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
-        answer = super().query(sql, measure=measure)
+    def query(self, sql: str, **how: bool) -> Any:
+        answer = super().query(sql, **how)
         if "GROUP BY" in sql and any(row["grade"] == "7" for row in table_of(self.policy)):
             raise ScanFailed
         return answer
@@ -77,9 +77,9 @@ class LooksKeysUp(Twin):
 class RefusesOnKeys(LooksKeysUp):
     """The same with another error."""
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
+    def query(self, sql: str, **how: bool) -> Any:
         try:
-            return super().query(sql, measure=measure)
+            return super().query(sql, **how)
         except ScanFailed:
             raise Refused("this cannot be answered") from None
 
@@ -87,8 +87,8 @@ class RefusesOnKeys(LooksKeysUp):
 class ShowsGroupsThatAreThere(Twin):
     """Keys come from the data."""
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
-        answer = super().query(sql, measure=measure)
+    def query(self, sql: str, **how: bool) -> Any:
+        answer = super().query(sql, **how)
         there = {row["grade"] for row in table_of(self.policy)}
         kept = [row for row in answer.rows if len(row) == 1 or _text(row[0]) in there]
         return replace(answer, rows=tuple(kept))
@@ -97,8 +97,8 @@ class ShowsGroupsThatAreThere(Twin):
 class CostsWhatOthersSpend(Twin):
     """The cost is read off what changed in the meantime."""
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
-        answer = super().query(sql, measure=measure)
+    def query(self, sql: str, **how: bool) -> Any:
+        answer = super().query(sql, **how)
         more = Fraction(len(table_of(self.policy)), 10**6)
         return replace(answer, cost=replace(answer.cost, epsilon=answer.cost.epsilon + more))
 
@@ -106,8 +106,8 @@ class CostsWhatOthersSpend(Twin):
 class NotesWhatItSaw(Twin):
     """A note says what only the table can tell."""
 
-    def query(self, sql: str, *, measure: bool = False) -> Any:
-        answer = super().query(sql, measure=measure)
+    def query(self, sql: str, **how: bool) -> Any:
+        answer = super().query(sql, **how)
         outside = sum(row["grade"] not in BY_NAME["grade"].cells for row in table_of(self.policy))
         return replace(answer, notes=(*answer.notes, f"{outside} values were clamped"))
 

@@ -1,6 +1,8 @@
 """Small random facts about one private number, and every table of whole numbers that gives them."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -9,15 +11,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from casemate.audit.classes.certificate import Proof
-from casemate.audit.classes.facts import Facts, LinearFact, OrderFact
+from casemate.audit.classes.certificate import ClassProof
+from casemate.audit.classes.facts import LinearFact, NumberFacts, OrderFact
 from casemate.published import People, Place, Range
 
-Table = tuple[int | None, ...]
 NOBODY = cast("People", None)  # facts without names
 
 
-def random_facts(rng: Random, size: int = 4, high: int = 2, *, reals: bool = False) -> Facts:
+def random_facts(rng: Random, size: int = 4, high: int = 2, *, reals: bool = False) -> NumberFacts:
     """Facts that a random table gives: sums, averages, counts, extremes and medians of groups."""
     hidden = rng.random() < 0.5
     table = [None if hidden and rng.random() < 0.3 else rng.randint(0, high) for _ in range(size)]
@@ -31,7 +32,7 @@ def random_facts(rng: Random, size: int = 4, high: int = 2, *, reals: bool = Fal
             linear.append(fact)
         else:
             order.append(fact)
-    return Facts(
+    return NumberFacts(
         "x",
         NOBODY,
         np.array([each or 0 for each in table], np.int64),
@@ -42,6 +43,53 @@ def random_facts(rng: Random, size: int = 4, high: int = 2, *, reals: bool = Fal
         np.full(size, hidden),
         tuple(linear),
         tuple(order),
+    )
+
+
+def rough_facts(rng: Random) -> NumberFacts:
+    """Facts with ranges, open ends and no ends, about units of which different things are known."""
+    facts = random_facts(rng, size=rng.randint(2, 4))
+    size, zero, two = len(facts.present), Fraction(0), Fraction(2)
+    whole = rng.random() < 0.7
+    ends = [(zero, two), (zero, None), (None, two), (None, None), (zero, Fraction(3, 2))]
+    ends += [(Fraction(-1), Fraction(1))]
+    fitting = [
+        [
+            which
+            for which, (low, high) in enumerate(ends)
+            if not there or ((low is None or low <= value) and (high is None or value <= high))
+        ]
+        for value, there in zip(facts.number.tolist(), facts.present.tolist(), strict=True)
+    ]
+    plain = rng.random() < 0.4
+    chosen = [0 if plain else rng.choice(each) for each in fitting]
+    return replace(
+        facts,
+        prior=np.array(chosen, np.int64),
+        priors=tuple(Range(low, high, whole) for low, high in ends),
+        may_miss=~facts.present | np.array([rng.random() < 0.3 for _ in range(size)]),
+        linear=tuple(_rough_sum(rng, fact) for fact in facts.linear),
+        order=tuple(_rough_extreme(rng, fact) for fact in facts.order),
+    )
+
+
+def _rough_sum(rng: Random, fact: LinearFact) -> LinearFact:
+    if rng.random() < 0.6 or fact.low is None or fact.high is None:
+        return fact
+    below, above = (rng.choice([Fraction(0), Fraction(1, 2), Fraction(1)]) for _ in range(2))
+    open_ends = (bool(below) and rng.random() < 0.5, bool(above) and rng.random() < 0.5)
+    low = None if rng.random() < 0.2 else fact.low - below
+    high = None if rng.random() < 0.2 else fact.high + above
+    return replace(fact, low=low, high=high, open_ends=open_ends)
+
+
+def _rough_extreme(rng: Random, fact: OrderFact) -> OrderFact:
+    if rng.random() < 0.7:
+        return fact
+    return replace(
+        fact,
+        low=fact.low - rng.choice([Fraction(0), Fraction(1, 2)]),
+        high=fact.high + rng.choice([Fraction(0), Fraction(1, 2)]),
     )
 
 
@@ -69,18 +117,23 @@ def _fact(
     return OrderFact(where, cast("Any", kind), unit, np.array(times, np.int64), shown, shown)
 
 
-def possible_tables(facts: Facts) -> Iterator[Table]:
-    """Every table of whole numbers that was possible beforehand."""
+def possible_tables(facts: NumberFacts) -> Iterator[tuple[Any, ...]]:
+    """Every table of whole numbers that was possible beforehand; of reals, those of halves.
+
+    Where there are no ends, those that are not far away.
+    """
     options = []
     for unit in range(len(facts.present)):
         prior = facts.priors[int(facts.prior[unit])]
-        assert prior.low is not None and prior.high is not None
-        values: list[int | None] = list(range(int(prior.low), int(prior.high) + 1))
+        parts = 1 if prior.whole else 2
+        ends = (-1 if prior.low is None else prior.low), (3 if prior.high is None else prior.high)
+        first, last = math.ceil(ends[0] * parts), math.floor(ends[1] * parts)
+        values: list[Any] = [Fraction(each, parts) for each in range(first, last + 1)]
         options.append(values + [None] * bool(facts.may_miss[unit]))
     return product(*options)
 
 
-def gives(facts: Facts, table: Sequence[Any]) -> bool:
+def gives(facts: NumberFacts, table: Sequence[Any]) -> bool:
     """Whether a table gives every fact, in fractions."""
     return all(_gives_sum(fact, table) for fact in facts.linear) and all(
         _gives_order(fact, table) for fact in facts.order
@@ -110,9 +163,7 @@ def _gives_order(fact: OrderFact, table: Sequence[Any]) -> bool:
     return bool(fact.low <= answer <= fact.high)
 
 
-def entailed(facts: Facts, proof: Proof) -> bool:
+def entailed(facts: NumberFacts, proof: ClassProof) -> bool:
     """Whether every table that gives the facts has what a proof claims."""
     tables = (table for table in possible_tables(facts) if gives(facts, table))
-    if proof.impossible:
-        return not any(True for _ in tables)
     return all(table[unit] == proof.value for table in tables for unit in proof.units)

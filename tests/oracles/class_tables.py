@@ -112,8 +112,6 @@ def random_world(rng: Random, flavour: Flavour, *, whole: bool) -> World:
     size += flavour in ("constant", "varying") and not (flavour == "varying" and not whole)
     high = rng.choice([1, 2, 3])
     missing: Missing = rng.choice(["none", "secret", "public"])
-    if flavour == "compared" and missing == "public":
-        missing = "none"  # comparisons of numbers that are publicly missing are not read yet
     people = [f"n{rng.randrange(max(2, size - 1))}" for _ in range(size)]
     if flavour not in ("constant", "varying"):
         people = [f"n{row}" for row in range(size)]
@@ -187,6 +185,7 @@ NUMBER: dict[str, Shown] = {
 MORE: dict[Flavour, dict[str, Shown]] = {
     "compared": {
         "COUNT(*) FILTER (WHERE x >= 2)": lambda rows: sum(x >= 2 for x in there(rows)),
+        "COUNT(*) FILTER (WHERE x < 2)": lambda rows: sum(x < 2 for x in there(rows)),
         "COUNT(*) FILTER (WHERE x = 1)": lambda rows: there(rows).count(1),
         "SUM(CASE WHEN x >= 2 THEN 1 ELSE 0 END)": lambda rows: (
             sum(x >= 2 for x in there(rows)) if rows else None
@@ -215,6 +214,11 @@ CONDITIONS: dict[str, Callable[[tuple[str, str, str]], bool]] = {
 }
 
 
+Key = tuple[tuple[str, str], ...] | None
+Cells = set[tuple[int, Key]] | None
+"""Statements, counted from 1, with the keys of a row, or None for all; None for everything."""
+
+
 @dataclass(frozen=True)
 class Statement:
     """Aggregates over groups that public columns make."""
@@ -231,13 +235,15 @@ class Statement:
         having = f" HAVING COUNT(*) >= {self.least}" if self.least > 1 else ""
         return f"SELECT {shown} FROM t{self.where}{grouped}{having}"
 
-    def groups(self, world: World) -> Iterator[list[int]]:
+    def cells(self, world: World) -> Iterator[tuple[Key, list[int]]]:
         found: dict[Any, list[int]] = {} if self.keys else {(): []}
         for row, public in enumerate(world.public):
             if CONDITIONS[self.where](public):
                 key = tuple(public["ab".index(each)] for each in self.keys)
                 found.setdefault(key, []).append(row)
-        return (rows for rows in found.values() if not self.keys or len(rows) >= self.least)
+        for key, rows in found.items():
+            if not self.keys or len(rows) >= self.least:
+                yield tuple(zip(self.keys, key, strict=True)) or None, rows
 
 
 def random_log(rng: Random, flavour: Flavour) -> list[Statement]:
@@ -255,15 +261,26 @@ def random_log(rng: Random, flavour: Flavour) -> list[Statement]:
 # Every table --------------------------------------------------------------------------------------
 
 
-def consistent_tables(world: World, log: Sequence[Statement]) -> list[tuple[Values, ...]]:
-    """Every table that types and bounds allow and that gives the same answers."""
+def shown_rows(
+    world: World, log: Sequence[Statement], cells: Cells
+) -> Iterator[tuple[Statement, list[int]]]:
+    """The rows behind each of some cells."""
+    for query, statement in enumerate(log, 1):
+        for key, rows in statement.cells(world):
+            if cells is None or {(query, key), (query, None)} & cells:
+                yield statement, rows
+
+
+def consistent_tables(
+    world: World, log: Sequence[Statement], cells: Cells = None
+) -> list[tuple[Values, ...]]:
+    """Every table that types and bounds allow and that gives the same answers in some cells."""
     tables = list(_possible_tables(world))
-    for statement in log:
-        for rows in statement.groups(world):
-            for name in statement.aggregates:
-                show = {**NUMBER, **MORE.get(world.flavour, {})}[name]
-                seen = show([world.truth[row] for row in rows])
-                tables = [t for t in tables if show([t[row] for row in rows]) == seen]
+    for statement, rows in shown_rows(world, log, cells):
+        for name in statement.aggregates:
+            show = {**NUMBER, **MORE.get(world.flavour, {})}[name]
+            seen = show([world.truth[row] for row in rows])
+            tables = [t for t in tables if show([t[row] for row in rows]) == seen]
     return tables
 
 
@@ -303,21 +320,20 @@ def totals_in_all(world: World, tables: Sequence[tuple[Values, ...]]) -> dict[in
 # Every order of real numbers ----------------------------------------------------------------------
 
 
-def same_in_all_orders(world: World, log: Sequence[Statement]) -> set[Finding]:
+def same_in_all_orders(world: World, log: Sequence[Statement], cells: Cells = None) -> set[Finding]:
     """Whoever has the same value in all tables of real numbers that give the same answers."""
-    return _Orders(world, log).findings()
+    return _Orders(world, log, cells).findings()
 
 
 class _Orders:
     """One linear program for each order of the values and each set of people who have one."""
 
-    def __init__(self, world: World, log: Sequence[Statement]) -> None:
+    def __init__(self, world: World, log: Sequence[Statement], cells: Cells) -> None:
         self._world, self._units = world, world.unknowns()
         owner = {row: place for place, unit in enumerate(self._units) for row in unit.rows}
         self._cells = [
             (name, [owner[row] for row in rows], NUMBER[name]([world.truth[row] for row in rows]))
-            for statement in log
-            for rows in statement.groups(world)
+            for statement, rows in shown_rows(world, log, cells)
             for name in statement.aggregates
             if name != "COUNT(*)"
         ]

@@ -27,6 +27,7 @@ from casemate.privacy.mechanisms.sparse_vector import Calibration
 UNIT = 2.0**-53  # relative error of one correctly rounded operation
 PER_FACTOR = 16  # at most 9 roundings go into a table entry and its product; the rest is slack
 REACH = 45  # exp(-45) is below UNIT
+NOTHING = -(2**40)  # the power of two of what cannot happen: no product brings it back
 
 
 class Enclosure(NamedTuple):
@@ -37,7 +38,7 @@ class Enclosure(NamedTuple):
 
 
 class ScaledNumbers(NamedTuple):
-    """Positive numbers part * 2^power with 1/2 <= part < 1, which cannot underflow."""
+    """Numbers part * 2^power with 1/2 <= part < 1, or 0; they cannot underflow."""
 
     part: NDArray[np.float64]
     power: NDArray[np.int64]
@@ -78,11 +79,21 @@ class RunOutput:
 class RunLaw:
     """The law of runs with these two scales, for outputs of limited length and reach."""
 
-    def __init__(self, threshold: Fraction, query: Fraction, length: int, reach: int) -> None:
+    def __init__(
+        self,
+        threshold: Fraction,
+        query: Fraction,
+        length: int,
+        reach: int,
+        one_sided: bool = False,
+    ) -> None:
         self.threshold, self.length, self.reach = threshold, length, reach
         self.radius = reach + math.ceil((REACH + length * math.log(2)) * float(threshold)) + 1
-        self._mass = _Laplace(threshold, self.radius).mass(0, self.radius)
-        self._query = _Laplace(query, self.radius + reach + 1)
+        if one_sided:  # so that no "below" is rarer than one half at the edge
+            self.radius += math.ceil(query)
+        law = _Geometric if one_sided else _Laplace
+        self._mass = law(threshold, self.radius).mass(0, self.radius)
+        self._query = law(query, self.radius + reach + 1)
         self._columns: dict[tuple[str, int], ScaledNumbers] = {}
         self._known: dict[RunOutput, Enclosure] = {}
 
@@ -131,6 +142,12 @@ class RunLaw:
         return self._columns[key]
 
 
+def law_of(calibration: Calibration, length: int, reach: int) -> RunLaw:
+    """The law of the runs of a calibration."""
+    noise = calibration.threshold, calibration.query
+    return RunLaw(*noise, length, reach, calibration.one_sided)
+
+
 def privacy_loss(
     calibration: Calibration, length: int, values: Iterable[int], *, gaps: bool = False
 ) -> Enclosure:
@@ -141,7 +158,7 @@ def privacy_loss(
     """
     choices = sorted(set(values))
     reach = max(map(abs, choices)) + calibration.sensitivity
-    law = RunLaw(calibration.threshold, calibration.query, length, reach)
+    law = law_of(calibration, length, reach)
     losses = [
         law.log_ratio(output, neighbour)
         for output in _outputs(calibration.positives, length, choices, gaps)
@@ -206,6 +223,35 @@ class _Laplace:
         """P(X < r + shift), which is P(X >= 1 - r - shift) by symmetry."""
         mirrored = self.above(1 - shift, radius)
         return ScaledNumbers(mirrored.part[::-1], mirrored.power[::-1])
+
+
+class _Geometric:
+    """Tables of the geometric law: P(x) = (1 - p) p^x for x >= 0, with p = exp(-1/scale)."""
+
+    def __init__(self, scale: Fraction, radius: int) -> None:
+        self._at_least = _powers(scale, 1, radius + 1)  # P(X >= m) for m >= 0
+        with localcontext(Context(prec=50)):
+            rate = Decimal(scale.denominator) / Decimal(scale.numerator)
+            self._point = self._at_least.times(_constant(float(1 - (-rate).exp())))
+            less = [float(1 - (-rate * m).exp()) for m in range(radius + 1)]
+        part, power = np.frexp(less)
+        self._less = ScaledNumbers(part, np.where(part > 0, power, NOTHING))  # P(X < m)
+
+    def mass(self, shift: int, radius: int) -> ScaledNumbers:
+        """P(X = r + shift) for each r in the window."""
+        where = _window(shift, radius)
+        found = self._point.at(np.abs(where))
+        return ScaledNumbers(
+            np.where(where >= 0, found.part, 0.0), np.where(where >= 0, found.power, NOTHING)
+        )
+
+    def above(self, shift: int, radius: int) -> ScaledNumbers:
+        """P(X >= r + shift) for each r in the window."""
+        return self._at_least.at(np.maximum(_window(shift, radius), 0))
+
+    def below(self, shift: int, radius: int) -> ScaledNumbers:
+        """P(X < r + shift) for each r in the window."""
+        return self._less.at(np.maximum(_window(shift, radius), 0))
 
 
 def _powers(scale: Fraction, step: int, count: int) -> ScaledNumbers:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from noises import Scripted
+from oracles.calibration import excess_chance, threshold_schedule
 from scipy import stats
 
-from casemate.answer.schedule import excess_chance
 from casemate.grid import MeasuredProduct, Product
 from casemate.papers.accuracy import (
     PromiseTerms,
@@ -242,6 +242,21 @@ def test_the_printed_place_of_a_bracket_promises_what_the_noise_cannot_keep() ->
     kept = accuracy(theorem_5_15, APPROXIMATE, printed(CELLS), ADULT)
     run = theorem_5_13(math.ceil(kept.updates), Fraction(1), Fraction(1, 10**6)).run
     assert QUESTIONS * excess_chance(run, math.ceil(kept.alpha * ADULT)) < APPROXIMATE.beta
+
+
+@given(st.fractions(Fraction(1, 10), 30), st.integers(1, 40), st.integers(1, 100))
+def test_only_the_threshold_of_the_proof_promises_that_an_update_was_needed(
+    scale: Fraction, runs: int, question: int
+) -> None:
+    """At 2 alpha a positive answer means alpha or more, and a negative one less than 3 alpha."""
+    noise = Calibration(scale, 2 * scale)
+    alpha = noise.error_bound_at(question, 0.05, runs)
+    proof, early = (
+        threshold_schedule(noise, 0.05, runs, multiple=multiple)(question)
+        for multiple in (Fraction(2), Fraction(1, 2))
+    )
+    assert (proof - alpha, proof + alpha) == (alpha, 3 * alpha)
+    assert early - alpha <= 0 and early + alpha <= 1.5 * alpha + 1
 
 
 def test_updates_on_deviations_of_at_most_alpha_need_never_end() -> None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.grid import Cell, Origin
+from casemate.doors import Answered, Doorway, answered_key
+from casemate.grid import Cell, Origin, Outcome
 from casemate.privacy import epsilon_of
 from casemate.privacy.ledger import Terms
 
@@ -27,6 +28,23 @@ class Spending:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What is spent in all before and after an answer, and what may be.
+
+    Epsilons of parts do not add up, and these need not: each is of all that had left by then.
+    """
+
+    before: Spending
+    after: Spending
+    budget: Spending
+
+    @classmethod
+    def of(cls, before: Fraction, after: Fraction, terms: Terms) -> "Spent":
+        """Amounts in the ledger's currency."""
+        return cls(*(Spending.of(each, terms) for each in (before, after, terms.budget)))
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a statement shows; every noised cell of it comes from one origin."""
 
@@ -37,8 +55,19 @@ class Answer:
     confidence: float
     cost: Spending
     remaining: Spending
+    spent: Spent
     notes: tuple[str, ...] = ()
     exact: bool = False  # about public columns alone, and without noise
+
+
+def stored_outcome(doors: Doorway, text: str) -> Outcome | None:
+    """The answer that was given to a question, if there is one; nothing is read."""
+    entry = doors.transcript.find(answered_key(text, doors.edition))
+    if entry is None:
+        return None
+    content = entry.content
+    assert isinstance(content, Answered), "the key of an answer holds an answer"
+    return Outcome.from_text(content.answer).again()
 
 
 @dataclass(frozen=True)
@@ -48,12 +77,13 @@ class Forecast:
     sql: str
     cost: Spending
     remaining: Spending
+    spent: Spent
     known: bool  # it was answered before, so it costs nothing
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Standing:
+class BudgetStanding:
     """Where a dataset's budget stands."""
 
     dataset: str

@@ -9,16 +9,16 @@ Split      `start` of the budget for the number of people and the first tables; 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
-from casemate.answer.schedule import EXPECTED_QUESTIONS, PRACTICAL_THRESHOLD_MULTIPLE, GateSchedule
+from casemate.answer.schedule import GateSchedule
 from casemate.doors import dataset_of
 from casemate.errors import Misconfigured
 from casemate.grid import Relation, Scope
 from casemate.privacy import Currency, price, rho_of
-from casemate.privacy.mechanisms import Calibration, Side, accuracy_share
 from casemate.privacy.noise import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
 from casemate.table import Answering, Budget, Policy, Protects, Role, Strategy, Universe
 
@@ -31,8 +31,14 @@ DEFAULT_START_ORDER = 2
 COUNT_SHARE_OF_START = Fraction(1, 8)
 """Of the start, what the number of people gets where nothing else is measured first."""
 
-GATE_FAILURE_CHANCE = 0.05
-"""The chance with which the gate's own error bounds may fail, over all questions."""
+TOTAL_WEIGHT = Fraction(1, 2)
+"""What the number of people costs beside tables, of the price of one: they tell it as well."""
+
+SUMS_SHARE = Fraction(1, 5)
+"""Of what the first tables leave, for tables of sums where columns are numbers."""
+
+PAID_EACH = (Strategy.GAUSSIAN, Strategy.LAPLACE)
+"""The strategies under which every answer is paid for."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,11 @@ class Means:
             return GaussianLaw.within(self.amount / tables, self.relation.squared_of_table)
         return LaplaceLaw.within(self.amount / tables, self.relation.of_table)
 
-    def gate(self, runs: int, beta: float = GATE_FAILURE_CHANCE) -> GateSchedule:
+    def gate(self, runs: int) -> GateSchedule:
         """A gate all of whose runs together cost this."""
         if self.currency is Currency.RHO:
-            return GateSchedule.within(self.amount, runs, beta)
-        share = accuracy_share(EXPECTED_QUESTIONS, beta, runs=runs)
-        calibration = Calibration.of(self.amount / runs, share)
-        return GateSchedule(calibration, runs, beta, PRACTICAL_THRESHOLD_MULTIPLE, Side.MAGNITUDE)
+            return GateSchedule.within(self.amount, runs)
+        return GateSchedule.of(self.amount / runs, runs)
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class BudgetPlan:
     start: tuple[Scope, ...] = ()  # tables measured before the first question
     start_law: Law | None = None  # of each of them
     total_law: Law | None = None  # None where the number of people is public
+    sums: tuple[Fraction, ...] = ()  # what each table of sums costs that is measured with them
     gate: GateSchedule | None = None
     surprise_law: Law | None = None  # of the table measured when the gate fires
     answer: Fraction | None = None  # what each answer may cost, where each is paid for
@@ -100,7 +105,8 @@ class BudgetPlan:
     @property
     def start_price(self) -> Fraction:
         """What everything before the first question costs."""
-        return len(self.start) * self.price_of(self.start_law) + self.price_of(self.total_law)
+        tables = len(self.start) * self.price_of(self.start_law) + self.price_of(self.total_law)
+        return tables + sum(self.sums)
 
     @property
     def run_price(self) -> Fraction:
@@ -133,12 +139,21 @@ def cells_by_order(shape: tuple[int, ...]) -> list[int]:
 
 
 def plan_of(
-    means: Means, shape: tuple[int, ...], answering: Answering, order: int = DEFAULT_START_ORDER
+    means: Means,
+    shape: tuple[int, ...],
+    answering: Answering,
+    order: int = DEFAULT_START_ORDER,
+    sums: Sequence[int] = (),
 ) -> BudgetPlan:
-    """The plan that a policy's budget and its settings lead to."""
+    """The plan that a policy's budget and its settings lead to.
+
+    `sums` has the cells of each table of sums. Of more cells each has fewer people, over whom its
+    noise is divided: a table costs what its cells are of all, so the squared noise of all means
+    together is least.
+    """
     strategy = Strategy.WARM if answering.strategy is Strategy.AUTO else answering.strategy
     plan = BudgetPlan(strategy, means.currency, means.relation)
-    if strategy in (Strategy.GAUSSIAN, Strategy.LAPLACE):
+    if strategy in PAID_EACH:
         return replace(plan, answer=means.amount / (answering.questions or 1))
     scopes = [] if strategy is Strategy.COLD else first_tables(shape, order)
     if strategy is Strategy.HISTOGRAM:
@@ -147,15 +162,21 @@ def plan_of(
     share = Fraction(1)
     if strategy in (Strategy.WARM, Strategy.COLD):
         share = answering.start if scopes else answering.start * COUNT_SHARE_OF_START * tables
-        half = means.part((1 - share) / 2)
+        added = (1 - share) * SUMS_SHARE if sums and scopes else Fraction(0)
+        if added and means.currency is Currency.RHO:
+            prices = [means.amount * added * Fraction(each, sum(sums)) for each in sums]
+            plan = replace(plan, sums=tuple(prices))
+        half = means.part((1 - share - sum(plan.sums) / means.amount) / 2)
         gate, surprise = half.gate(answering.surprises), half.table_law(answering.surprises)
         plan = replace(plan, gate=gate, surprise_law=surprise)
-    law = means.part(share).table_law(tables) if tables else None
+    counted = means.relation.counted
+    total = (TOTAL_WEIGHT if scopes else Fraction(1)) * (not counted)
+    one = means.part(share / (len(scopes) + total)) if tables else means
     return replace(
         plan,
         start=tuple(scopes),
-        start_law=law if scopes else None,
-        total_law=None if means.relation.counted else law,
+        start_law=one.table_law() if scopes else None,
+        total_law=None if counted else one.part(total).table_law(),
     )
 
 

@@ -7,7 +7,7 @@ what it leads to; `plan` which way to spend a budget is predicted to answer ques
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -23,6 +23,9 @@ from casemate.report.terminal import (
     unsupported_is_refused,
 )
 
+if TYPE_CHECKING:
+    from casemate.answer.within import Within
+
 
 def ask(
     policy: TablePlace,
@@ -34,11 +37,19 @@ def ask(
     measure: Annotated[
         bool, Parameter(negative="", help="Pay for a fresh measurement of what is asked.")
     ] = False,
+    within: Annotated[
+        str | None,
+        Parameter(help="How far off each number may be: W, or W% of it; pay what that takes."),
+    ] = None,
     dry_run: Annotated[
         bool, Parameter(negative="", help="Say what it would cost at most, and ask nothing.")
     ] = False,
     session: Annotated[
         bool, Parameter(negative="", help="Show the ranges that hold for all answers at once too.")
+    ] = False,
+    all_groups: Annotated[
+        bool,
+        Parameter(negative="", help="Show groups too that the policy says nobody can be in."),
     ] = False,
     principal: Annotated[
         str, Parameter(help="Who asks: surprises are counted, and rationed, for each.")
@@ -48,13 +59,14 @@ def ask(
 ) -> None:
     """Answer SQL privately: noise that protects everybody, charged to the table's ledger."""
     output = output or OutputOptions()
+    wanted = None if within is None else _parse_within(within, measure)
     typed = sql is None and sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
         _require_text(output)
     given = None if typed else [sql] if sql is not None else _read_pipe(output, dialect)
     from casemate.answer.conversation import Asker, AskOptions, converse
 
-    manner = AskOptions(measure=measure, dry_run=dry_run, session=session)
+    manner = AskOptions(measure, wanted, dry_run, session, all_groups)
     with (
         unsupported_is_refused(),
         Asker.of(policy, manner, output, principal=principal, dialect=dialect) as asker,
@@ -63,6 +75,15 @@ def ask(
             converse(asker, dialect)
         else:
             asker.emit_all(given)
+
+
+def _parse_within(text: str, measure: bool) -> "Within":
+    from casemate.answer.session import BOTH
+    from casemate.answer.within import Within
+
+    if measure:
+        raise Misconfigured(BOTH)
+    return Within.parse(text)
 
 
 def _require_text(output: OutputOptions) -> None:

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from casemate.answer.report import answer_report, budget_report, forecast_report
 from casemate.answer.session import Session
 from casemate.errors import CasemateError, Unsupported
 from casemate.report import Report, as_text
 from casemate.report.terminal import OutputOptions, Progress, end_of, write_atomically
+
+if TYPE_CHECKING:
+    from casemate.answer.within import Within
 
 MAX_HISTORY_LINES = 1_000
 """Lines that are kept."""
@@ -81,8 +84,10 @@ class AskOptions:
     """How statements are asked, and what is shown of their answers."""
 
     measure: bool = False
+    within: "Within | None" = None
     dry_run: bool = False
     session: bool = False
+    all_groups: bool = False
 
 
 @dataclass
@@ -92,9 +97,15 @@ class QuestionProgress:
     _output: OutputOptions
     _shown: Progress | None = None
 
-    def __call__(self, _: int, tables: int) -> None:
-        """One more table is measured."""
-        if self._shown is not None:
+    def __call__(self, done: int, tables: int) -> None:
+        """So many tables are measured; when all are, the stand-in is fitted to them."""
+        if self._shown is None:
+            return
+        if done < tables:
+            self._shown.say(lambda: f"measuring table {done + 1} of {tables}")
+        else:
+            self._shown.say(lambda: "fitting the stand-in")
+        if done:
             self._shown.advance(1 / tables)
 
     @contextmanager
@@ -151,19 +162,25 @@ class Asker:
                 shown = as_text(self.report(sql))
                 print(f"\n{shown}" if place else shown, flush=True)
 
-    def report(self, sql: str, **otherwise: bool) -> Report:
+    def report(self, sql: str, **otherwise: Any) -> Report:
         """What a statement leads to; `otherwise` asks this one in another manner."""
         options = replace(self._options, **otherwise)
+        manner: dict[str, Any] = {"measure": options.measure, "within": options.within}
         if options.dry_run:
-            forecast = self._session.forecast(sql, measure=options.measure)
-            return forecast_report(forecast, measured=options.measure)
+            forecast = self._session.forecast(sql, **manner)
+            paid = options.measure or options.within is not None
+            return forecast_report(forecast, measured=paid)
         with self._bar.over("answering"):
-            found = self._session.query(sql, measure=options.measure)
+            found = self._session.query(sql, **manner, all_groups=options.all_groups)
         return answer_report(found, session=options.session)
 
     def budget(self) -> str:
         """Where the budget stands, as text."""
         return as_text(budget_report(self._session.standing()))
+
+    def columns(self) -> str:
+        """What may be asked about, as text."""
+        return self._session.describe()
 
 
 # Statements out of lines ------------------------------------------------------------------------
@@ -210,9 +227,13 @@ HELP = """\
 SELECT …;           answer it privately; it may go on over several lines
 .cost SELECT …      what it would cost at most; nothing is asked
 .measure SELECT …   pay for a fresh measurement of it
+.within W SELECT …  pay for what it takes to prove it to W either way, or to W%
+.columns or  \\d     the columns, their values or bins, and what is measured
 .budget  or  \\b     what is spent and what is left
-.help    or  \\?     this list
-.quit    or  \\q     leave; Ctrl-D does too, and Ctrl-C forgets what is typed"""
+.help    or  \\?     this list; so does help
+.quit    or  \\q     leave; so do quit, exit and Ctrl-D, and Ctrl-C forgets what is typed"""
+WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit"}
+"""What is no statement, and needs no semicolon."""
 
 Read = Callable[[str], str]
 """Shows a prompt and returns one line; EOFError where there are no more."""
@@ -242,11 +263,16 @@ def _read_input(read: Read, dialect: str) -> str | None:
             print(file=sys.stderr)
             held = ""
             continue
-        if not held and line.lstrip()[:1] in (".", "\\"):
-            return line
+        if not held and (line.lstrip()[:1] in (".", "\\") or _word(line) in WORDS):
+            return WORDS.get(_word(line), line)
         held = f"{held}{line}\n" if held or line.strip() else ""
         if ";" in line and is_ended(held, dialect):
             return held
+
+
+def _word(line: str) -> str:
+    """A line as one word, however it is ended."""
+    return line.strip().removesuffix(";").rstrip().lower()
 
 
 def _answer(asker: Asker, typed: str, dialect: str) -> None:
@@ -269,11 +295,17 @@ def _command(asker: Asker, typed: str) -> str:
     match name:
         case ".budget" | "\\b":
             return asker.budget()
-        case ".cost" if rest.strip():
-            return as_text(asker.report(rest, dry_run=True))
-        case ".measure" if rest.strip():
-            return as_text(asker.report(rest, measure=True))
+        case ".cost" | ".measure" if rest.strip():
+            paid = {"measure": True, "within": None} if name == ".measure" else {"dry_run": True}
+            return as_text(asker.report(rest, **paid))
+        case ".within" if len(rest.split()) > 1:
+            from casemate.answer.within import Within
+
+            width, sql = rest.split(maxsplit=1)
+            return as_text(asker.report(sql, within=Within.parse(width), measure=False))
+        case ".columns" | "\\d":
+            return asker.columns()
         case ".help" | "\\?":
             return HELP
         case _:
-            return f"there is no command {name} like this; .help lists what there is"
+            return f"there is no command {name} like this; there are:\n{HELP}"

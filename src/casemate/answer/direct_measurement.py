@@ -1,17 +1,21 @@
 """A statement measured by itself: fresh noise on its own cells, at the price of one surprise.
 
 Guarantee  Each part leaves through the measurement door with noise for its own sensitivity; the
-           parts share the price equally. Counts of whole cells are learnt by the stand-in too.
+           parts share the price equally, or have the noise of an `Aim`. Counts of whole cells are
+           learnt by the stand-in too.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset
+from casemate.answer.intervals import SESSION_MEASURED
+from casemate.doors import Measured
 from casemate.grid import Direct, Outcome, Spread
 from casemate.privacy import Currency
 from casemate.privacy.noise import GaussianLaw, LaplaceLaw, Law, half_width, variance
@@ -22,11 +26,35 @@ MAX_LEARNT_CELLS = 256
 
 
 @dataclass(frozen=True)
+class Aim:
+    """How exact a measurement is to be, the noise for it, and its share of the chance to fail."""
+
+    amount: str
+    is_share: bool
+    laws: tuple[Law, ...]
+    share: float
+
+    @property
+    def words(self) -> str:
+        """As names say it."""
+        return f"{self._kind}{self.amount}"
+
+    @property
+    def _kind(self) -> str:
+        return "share within " if self.is_share else "within "
+
+    def prefix(self, key: str) -> str:
+        """How the keys begin of all measurements of a statement that are aimed in this way."""
+        return f"{key} {self._kind}"
+
+
+@dataclass(frozen=True)
 class DirectMeasurement:
     """One statement to be measured for a dataset."""
 
     direct: Direct
     dataset: Dataset
+    aim: Aim | None = None
 
     @property
     def name(self) -> str:
@@ -36,7 +64,8 @@ class DirectMeasurement:
     @property
     def key(self) -> str:
         """Under which its answer is kept."""
-        return f"measured {self.name}"
+        aim = "" if self.aim is None else f" {self.aim.words}"
+        return f"measured {self.name}{aim}"
 
     @property
     def is_public(self) -> bool:
@@ -55,9 +84,15 @@ class DirectMeasurement:
             return known
         if self.is_public:
             return construction.keep(self.key, self._exact_outcome())
-        if construction.plan.answer is None and construction.plan.gate is None:
+        if self.aim is None and self.needs_start:
             construction.start(principal, progress)  # which needs all of the budget
         return construction.keep(self.key, self._measure(principal))
+
+    @property
+    def needs_start(self) -> bool:
+        """Whether the first tables need all of the budget."""
+        plan = self.dataset.construction.plan
+        return plan.answer is None and plan.gate is None
 
     def _exact_outcome(self) -> Outcome:
         cells = self.direct.cells(self.dataset.table.source, self.dataset.doors.key)
@@ -79,16 +114,35 @@ class DirectMeasurement:
             )
         ]
         self.dataset.construction.stand_in.catch_up(self.dataset.doors.transcript)
-        return self.direct.outcome(noised, self._noise(laws, texts))
+        share = 1.0 if self.aim is None else self.aim.share
+        return self.direct.outcome(noised, self.noise(laws, share, texts))
+
+    @property
+    def due(self) -> Fraction:
+        """What is still to be charged for it."""
+        doors, plan = self.dataset.doors, self.dataset.construction.plan
+        due = Fraction(0)
+        for text, law in zip(self.texts(), self.laws(), strict=True):
+            edition = doors.edition
+            key = Measured(text, edition.policy, edition.data, law.name, law.scale, ()).key
+            due += 0 if doors.transcript.find(key) is not None else plan.price_of(law)
+        return due
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether its noise is Gaussian, else it is Laplace's."""
+        plan = self.dataset.construction.plan
+        return plan.currency is Currency.RHO and plan.strategy is not Strategy.LAPLACE
 
     def laws(self) -> list[Law]:
-        """The noise of each part, all of them together at the price of one measurement."""
+        """The noise of each part, as it was aimed or all at the price of one measurement."""
+        if self.aim is not None:
+            return list(self.aim.laws)
         plan = self.dataset.construction.plan
         share = self.dataset.construction.measuring_price / len(self.direct.parts)
-        gaussian = plan.currency is Currency.RHO and plan.strategy is not Strategy.LAPLACE
         found: list[Law] = []
         for sensitivity in self.direct.sensitivities:
-            if gaussian:
+            if self.is_gaussian:
                 found.append(GaussianLaw.within(share, sensitivity.squared))
             else:
                 epsilon = plan.epsilon_of(share)
@@ -96,10 +150,18 @@ class DirectMeasurement:
         return found
 
     def texts(self) -> list[str]:
-        """How the transcript names each part."""
+        """How the transcript names each part, with all scales: whoever goes on needs them."""
+        aimed: dict[str, object] = {}
+        if self.aim is not None:
+            aimed = {"within": self.aim.words, "scales": [str(each.scale) for each in self.laws()]}
         return [
             json.dumps(
-                {"statement": self.name, "part": place, "learn": self._learnable_cells(place)},
+                {
+                    "statement": self.name,
+                    "part": place,
+                    "learn": self._learnable_cells(place),
+                    **aimed,
+                },
                 sort_keys=True,
                 separators=(",", ":"),
             )
@@ -114,17 +176,24 @@ class DirectMeasurement:
         written = (product.to_dict() for product in products)
         return [{"masks": each["masks"], "weights": each["weights"]} for each in written]
 
-    def _noise(self, laws: Sequence[Law], texts: Sequence[str]) -> Callable[[int, int], Spread]:
-        chance = 1 - self.dataset.construction.options.confidence
+    def noise(
+        self, laws: Sequence[Law], share: float = 1.0, texts: Sequence[str] = ()
+    ) -> Callable[[int, int], Spread]:
+        """What is known of the noise, with a share of the chance to fail.
+
+        Of all answers at once, too, where `texts` say which measurements these are.
+        """
+        chance = (1 - self.dataset.construction.options.confidence) * share
         cells = sum(self.direct.sizes)
 
         def spread(place: int, added: int) -> Spread:
-            law, ordinal = laws[place], self.dataset.construction.stand_in.fresh[texts[place]]
-            ones = [1] * added
-            return Spread(
-                (added * variance(law)) ** 0.5,
-                half_width(law, ones, 1 - chance / self.direct.together),
-                half_width(law, ones, 1 - chance / 2 / (2 * ordinal**2) / cells),
-            )
+            law, ones = laws[place], [1] * added
+            session = None
+            if texts:
+                ordinal = self.dataset.construction.stand_in.fresh[texts[place]]
+                rarity = chance * SESSION_MEASURED / (2 * ordinal**2) / cells
+                session = half_width(law, ones, 1 - rarity)
+            width = half_width(law, ones, 1 - chance / self.direct.together)
+            return Spread((added * variance(law)) ** 0.5, width, session)
 
         return spread

@@ -12,6 +12,7 @@ from typing import Any
 
 from casemate.answer.budget_plan import required_budget
 from casemate.answer.planner.workload import policy_of, with_types
+from casemate.answer.prior import PublicPrior
 from casemate.doors import (
     Edition,
     EntryKind,
@@ -21,15 +22,20 @@ from casemate.doors import (
     from_lines,
     ledger_of,
     read_transcript,
+    secrets_of,
     to_lines,
     transcript_of,
 )
 from casemate.errors import LedgerDamaged, Misconfigured, TranscriptDamaged
-from casemate.surrogate import StandIn
+from casemate.surrogate import KeptFit, StandIn
 from casemate.table import Policy, Universe
 
 SCHEMA = "casemate.replay/1"
 SQLITE = b"SQLite format 3\0"
+KEPT_DIFFERS = (
+    "the stand-in that is kept beside the ledger is not the one that the transcript leads to; "
+    "delete it, and it is made again"
+)
 
 
 @dataclass(frozen=True)
@@ -73,9 +79,12 @@ def replay(policy: str | Path | Policy, transcript: str | Path | None = None) ->
     if own is not None and given is not None and own != given:
         notes.append(_difference(own, given))
     built = _stand_in(read, entries), _stand_in(read, entries)
-    if built[0] != built[1]:
+    digests = [None if each is None else _digest(each) for each in built]
+    if digests[0] != digests[1]:
         notes.append("two stand-ins that were rebuilt from the same entries differ")
-    return Replay(dataset_of(read), entries, not notes, built[0], tuple(notes))
+    if given is None and built[0] is not None and _kept_differs(read, built[0]):
+        notes.append(KEPT_DIFFERS)
+    return Replay(dataset_of(read), entries, not notes, digests[0], tuple(notes))
 
 
 def _read_copy(path: Path) -> list[TranscriptEntry]:
@@ -102,8 +111,8 @@ def _difference(own: Sequence[TranscriptEntry], given: Sequence[TranscriptEntry]
     return f"the policy's own transcript has {len(own):,} entries and the copy {len(given):,}"
 
 
-def _stand_in(policy: Policy, entries: Sequence[TranscriptEntry]) -> str | None:
-    """A digest of the stand-in's counts over each attribute."""
+def _stand_in(policy: Policy, entries: Sequence[TranscriptEntry]) -> StandIn | None:
+    """The stand-in that entries lead to; None before the number of people has left."""
     totals = [each.content for each in entries if each.kind == EntryKind.TOTAL]
     current = [
         each for each in totals if isinstance(each, PeopleTotal) and each.data == policy.version
@@ -112,7 +121,8 @@ def _stand_in(policy: Policy, entries: Sequence[TranscriptEntry]) -> str | None:
         return None
     universe = Universe.of(policy)
     names = [attribute.name for attribute in universe.attributes]
-    found = StandIn(names, universe.shape, Edition(current[-1].policy, current[-1].data))
+    edition = Edition(current[-1].policy, current[-1].data)
+    found = StandIn(names, universe.shape, edition, PublicPrior(policy, universe).make)
     try:
         found.catch_up(transcript_of(entries))
     except (ValueError, LookupError):
@@ -120,8 +130,25 @@ def _stand_in(policy: Policy, entries: Sequence[TranscriptEntry]) -> str | None:
             "the transcript is about other columns or bins than the policy; replay it with the "
             "policy that it was made with"
         ) from None
-    counts = (found.surrogate.marginal((axis,)) for axis in range(len(names)))
+    return found
+
+
+def _digest(found: StandIn) -> str:
+    """A digest of the stand-in's counts over each attribute."""
+    counts = (found.surrogate.marginal((axis,)) for axis in range(len(found.names)))
     return hashlib.sha256(b"".join(each.tobytes() for each in counts)).hexdigest()
+
+
+def _kept_differs(policy: Policy, found: StandIn) -> bool:
+    """Whether the stand-in that is kept beside the ledger says that it is this one, and is not."""
+    beside = secrets_of(policy, ledger_of(policy, required_budget(policy)))
+    kept = KeptFit.beside(beside).read(found.name)
+    if kept is None or kept[0] != found.head:
+        return False  # none, or an older one, which is not used as it is
+    fitted = found.surrogate.fitted()
+    return kept[1].keys() != fitted.keys() or any(
+        kept[1][name].tobytes() != each.tobytes() for name, each in fitted.items()
+    )
 
 
 # Rendering --------------------------------------------------------------------------------------

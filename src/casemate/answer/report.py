@@ -4,17 +4,21 @@ The objects are `casemate.answer/1`, `casemate.forecast/1` and `casemate.budget/
 answer draws how far each number may be off; that of a budget, how far it has gone.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from casemate.answer.answer import Answer, Forecast, Spending, Standing
-from casemate.grid import Cell, Noised, Origin
-from casemate.query.language import Scalar
+from casemate.answer.answer import Answer, BudgetStanding, Forecast, Spending, Spent
+from casemate.answer.words import (
+    UNKNOWN,
+    decimals,
+    key_words,
+    number_words,
+    percent,
+    range_words,
+    scalar_json,
+)
+from casemate.grid import Cell, Noised, Origin, ProofSource, joint_proof
 from casemate.report import (
     Code,
     Drawing,
@@ -27,34 +31,9 @@ from casemate.report import (
     TableBlock,
     Where,
     count_of,
-    shorten,
 )
-from casemate.report.plots import (
-    LETTER_WIDTH,
-    Bands,
-    LinearScale,
-    Margins,
-    Markup,
-    Plot,
-    Tone,
-    svg,
-    tag,
-)
-
-UNKNOWN = "–"
-MAX_DECIMALS = 6
-
 
 # Values ---------------------------------------------------------------------------------------
-
-
-def scalar_json(value: Scalar) -> Any:
-    """A value as JSON writes it: a date as ISO text, and null for a number without an end."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.isoformat() if isinstance(value, date) else value
 
 
 def spending_json(spending: Spending) -> dict[str, float | None]:
@@ -71,50 +50,19 @@ def spending_words(spending: Spending) -> str:
     return epsilon if spending.rho is None else f"rho {float(spending.rho):.3g} ({epsilon})"
 
 
-def decimals(cells: Sequence[Noised]) -> int:
-    """With how many decimals a column is written: two digits of its smallest typical error."""
-    errors = [cell.error for cell in cells if cell.error is not None and 0 < cell.error < math.inf]
-    if errors:
-        return min(MAX_DECIMALS, max(0, 1 - math.floor(math.log10(min(errors)))))
-    values = [cell.value for cell in cells if isinstance(cell.value, int | float | Decimal)]
-    integers = all(value == round(value) for value in values if math.isfinite(value))
-    return 0 if integers else MAX_DECIMALS // 2
+def spent_words(spent: Spent) -> str:
+    """What something costs, as what is spent in all before and after it: parts do not add up."""
+    before, after, budget = (
+        f"{float(each.epsilon):.3g}" for each in (spent.before, spent.after, spent.budget)
+    )
+    if spent.before == spent.after:
+        return f"nothing; spent so far: epsilon {after} of {budget}"
+    return f"epsilon {before} of {budget} spent before, {after} after"
 
 
-def number_words(value: Scalar, places: int = 0) -> str:
-    """A value in plain words; a number with its thousands set off.
-
-    >>> number_words(-1234.567, 1), number_words(-0.2), number_words(None), number_words("Female")
-    ('-1,234.6', '0', 'NULL', 'Female')
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return value.isoformat() if isinstance(value, date) else str(value)
-    if not math.isfinite(value):
-        return UNKNOWN
-    return f"{round(float(value), places) + 0.0:,.{places}f}"
-
-
-def key_words(key: Scalar) -> str:
-    """A key in plain words: a number is a name here, so nothing in it is set off."""
-    return "NULL" if key is None else str(scalar_json(key))
-
-
-def range_words(low: Scalar, high: Scalar, places: int) -> str:
-    """Two ends with the truth between them."""
-    if low is None or high is None:
-        return UNKNOWN
-    return f"{number_words(low, places)} to {number_words(high, places)}"
-
-
-def percent(share: float) -> str:
-    """A probability in words.
-
-    >>> percent(0.95)
-    '95 %'
-    """
-    return f"{100 * share:.6g} %"
+def spent_json(spent: Spent) -> dict[str, dict[str, float | None]]:
+    """The same amounts, each as rho and as epsilon."""
+    return {name: spending_json(each) for name, each in vars(spent).items()}
 
 
 def notes_section(
@@ -134,6 +82,7 @@ SOURCES = {
     Origin.CACHED: "answered before: the same answer, at no cost",
     Origin.UNVERIFIED: "from the stand-in, and nothing checked it: nothing is proven",
 }
+FROM_TABLES = "from what was measured before the first question, which proves it"
 EXACT = "exact", "counted in the table without noise, since everybody may know it"
 """How an answer is called that was measured and needed no noise."""
 
@@ -145,8 +94,8 @@ def answer_report(answer: Answer, *, session: bool = False) -> Report:
     """An answer; `session` adds the ranges that hold for all answers at once."""
     columns = _columns(answer, session)
     word, source = _source(answer)
-    cost, left = spending_words(answer.cost), spending_words(answer.remaining)
-    numbers = [("cost", cost), ("left", left), ("proven with", percent(answer.confidence))]
+    cost = spent_words(answer.spent)
+    numbers = [("cost", cost), ("proven with", percent(answer.confidence))]
     rows = TableBlock(
         count_of(len(answer.rows), "row"),
         [name for name, _, _ in columns],
@@ -157,7 +106,7 @@ def answer_report(answer: Answer, *, session: bool = False) -> Report:
     )
     nothing = [] if answer.rows else [Paragraph("no rows")]
     ranges = [Figure(partial(_draw_column, answer, place)) for place in range(len(answer.columns))]
-    spent = [Paragraph(f"{word}: {source}"), Paragraph(f"cost: {cost}; left: {left}")]
+    spent = [Paragraph(f"{word}: {source}"), Paragraph(f"cost: {cost}")]
     return Report(
         "casemate ask",
         f"{count_of(len(answer.rows), 'row')}, {source}",
@@ -181,6 +130,7 @@ def _answer_fields(answer: Answer, session: bool) -> dict[str, Any]:
         "confidence": answer.confidence,
         "cost": spending_json(answer.cost),
         "remaining": spending_json(answer.remaining),
+        "spent": spent_json(answer.spent),
         "notes": list(answer.notes),
     }
 
@@ -189,6 +139,10 @@ def _source(answer: Answer) -> tuple[str, str]:
     """Where an answer comes from: in a word, and in a few."""
     if answer.exact and answer.origin is Origin.MEASURED:
         return EXACT
+    cells = [cell for row in answer.rows for cell in row if isinstance(cell, Noised)]
+    by_tables = joint_proof(cell.proof for cell in cells) is ProofSource.TABLES
+    if by_tables and answer.origin in (Origin.SURROGATE, Origin.MEASURED):
+        return answer.origin.value, FROM_TABLES
     return answer.origin.value, SOURCES[answer.origin]
 
 
@@ -199,6 +153,7 @@ def _cell_json(cell: Cell, origin: Origin, session: bool) -> Any:
     names = ("value", "lo", "hi", "error")
     fields = {name: scalar_json(getattr(cell, name)) for name in names}
     fields["source"] = origin.value
+    fields["proof"] = None if cell.proof is None else cell.proof.value
     if session:
         fields["session_lo"] = scalar_json(cell.session_lo)
         fields["session_hi"] = scalar_json(cell.session_hi)
@@ -212,8 +167,15 @@ def _columns(answer: Answer, session: bool) -> list[Column]:
         cells = [row[place] for row in answer.rows]
         columns += _column(name, cells, answer.confidence, session)
     if any(isinstance(cell, Noised) for row in answer.rows for cell in row):
-        columns.append(("source", [_source(answer)[0]] * len(answer.rows), False))
+        columns.append(("source", [_row_source(answer, row) for row in answer.rows], False))
     return columns
+
+
+def _row_source(answer: Answer, row: Sequence[Cell]) -> str:
+    """Where a row comes from, and by what its numbers are proven where that is not the same."""
+    word = _source(answer)[0]
+    proof = joint_proof(cell.proof for cell in row if isinstance(cell, Noised))
+    return word if proof is None or proof is ProofSource.NOISE else f"{word}, {proof.value}"
 
 
 def _column(name: str, cells: Sequence[Cell], confidence: float, session: bool) -> Iterator[Column]:
@@ -238,15 +200,6 @@ def _column(name: str, cells: Sequence[Cell], confidence: float, session: bool) 
             yield "all answers at once", at_once, False
 
 
-# The figure of an answer ----------------------------------------------------------------------
-
-ROWS_DRAWN = 60
-"""The most rows of one figure: beyond that nobody finds a row in it."""
-
-ROW_HEIGHT, ERROR_BAR_HEIGHT = 22, 7.0
-"""In units of the drawing."""
-
-NAME_LETTERS = 28
 PROVEN = (
     "The range of an answer is proven: it holds the true number with the stated probability, "
     "whoever asks and whatever was asked before.",
@@ -254,98 +207,10 @@ PROVEN = (
 )
 
 
-@dataclass(frozen=True)
-class DrawnNumber:
-    """One number: its value, how far it is typically off, and between which numbers it must be."""
+def _draw_column(answer: Answer, place: int) -> Drawing | None:
+    from casemate.answer.drawing import draw_column  # a page has figures; text needs none
 
-    name: str
-    cell: Noised
-    value: float
-    error: float
-    band: tuple[float, float] | None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The outermost points that are drawn."""
-        low, high = self.band or (self.value, self.value)
-        return min(low, self.value - self.error), max(high, self.value + self.error)
-
-
-def _drawn_numbers(answer: Answer, place: int) -> list[DrawnNumber]:
-    """The first rows whose number in this column can be drawn, each by its keys."""
-    numbers = []
-    for row in answer.rows:
-        cell = row[place]
-        value = cell.value if isinstance(cell, Noised) else None
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            continue
-        assert isinstance(cell, Noised), "a number was noised"
-        if math.isfinite(value):
-            keys = [key_words(key) for key in row if not isinstance(key, Noised)]
-            error = cell.error if cell.error is not None and math.isfinite(cell.error) else 0.0
-            band = cell.band(session=False)
-            numbers.append(DrawnNumber(", ".join(keys) or "all", cell, float(value), error, band))
-    return numbers[:ROWS_DRAWN]
-
-
-def _draw_column(answer: Answer, column: int) -> Drawing | None:
-    """A line for what is proven of each number, a thick one for the typical error, a dot."""
-    numbers, name = _drawn_numbers(answer, column), answer.columns[column]
-    if not numbers:
-        return None
-    shown = list(enumerate(reversed(numbers)))  # the first row is drawn on top
-    labels = tuple(shorten(number.name, NAME_LETTERS) for _, number in shown)
-    margins = Margins(top=20, left=max(58.0, 18 + LETTER_WIDTH * max(map(len, labels))))
-    height = margins.top + margins.bottom + ROW_HEIGHT * len(shown)
-    plot = Plot(_scale(numbers), Bands(labels), height=height, margins=margins)
-    proven = [
-        plot.curve([(end, place) for end in number.band], Tone.SOFT)
-        for place, number in shown
-        if number.band is not None
-    ]
-    drawing = plot.draw(
-        f"reach-{column}",
-        f"{name}, row by row",
-        _description(numbers),
-        plot.axes(name, ""),
-        *proven,
-        *(_error_bar(plot, place, number) for place, number in shown if number.error),
-        plot.points([(number.value, place) for place, number in shown], Tone.STRONG),
-    )
-    more = len(answer.rows) - len(numbers)
-    return Drawing(drawing, f"{name}. {_caption(bool(proven), answer.confidence, more)}")
-
-
-def _scale(numbers: Sequence[DrawnNumber]) -> LinearScale:
-    low, high = min(each.ends[0] for each in numbers), max(each.ends[1] for each in numbers)
-    room = (high - low) * 0.02 or abs(low) * 0.1 or 1.0
-    return LinearScale(low - room, high + room)
-
-
-def _caption(proven: bool, confidence: float, more: int) -> str:
-    thin = f"the thin line: what is proven, with {percent(confidence)}"
-    if not proven:
-        thin = "no thin line: nothing is proven"
-    rest = f" {more:,} more rows are in the table below." if more else ""
-    return f"The dot: the answer; the thick line: its typical error; {thin}.{rest}"
-
-
-def _error_bar(plot: Plot, place: int, number: DrawnNumber) -> Markup:
-    start, end = (plot.across(number.value + side * number.error) for side in (-1, 1))
-    top = plot.down(place) - ERROR_BAR_HEIGHT / 2
-    width, height = end - start, ERROR_BAR_HEIGHT
-    return tag("rect", x=start, y=top, width=width, height=height, class_=Tone.PLAIN)
-
-
-def _description(numbers: Sequence[DrawnNumber]) -> str:
-    """The figure in words, for who cannot see it."""
-    places = decimals([each.cell for each in numbers])
-    rows = [
-        f"{each.name}: {number_words(each.value, places)}"
-        + (f", {range_words(*each.band, places)}" if each.band else "")
-        for each in numbers
-    ]
-    return f"{'; '.join(rows)}."
+    return draw_column(answer, place)
 
 
 # Forecast -------------------------------------------------------------------------------------
@@ -353,20 +218,21 @@ def _description(numbers: Sequence[DrawnNumber]) -> str:
 
 def forecast_report(forecast: Forecast, *, measured: bool = False) -> Report:
     """What a statement would cost at most; `measured` if it would be measured afresh."""
-    most, left = spending_words(forecast.cost), spending_words(forecast.remaining)
+    most = spent_words(forecast.spent)
     return Report(
         "casemate ask --dry-run",
-        f"costs at most: {most}; left: {left}",
+        f"costs at most: {most}",
         lambda: {
             "schema": "casemate.forecast/1",
             "cost": spending_json(forecast.cost),
             "remaining": spending_json(forecast.remaining),
+            "spent": spent_json(forecast.spent),
             "known": forecast.known,
             "notes": list(forecast.notes),
         },
         [
             Paragraph(Code(forecast.sql.strip()), where=Where.PAGE),
-            Facts([("at most", most), ("left", left)]),
+            Facts([("at most", most)]),
             Paragraph(f"{_why(forecast, measured)}; nothing was asked and nothing was charged"),
         ],
         [notes_section(forecast.notes)],
@@ -377,6 +243,8 @@ def _why(forecast: Forecast, measured: bool) -> str:
     """What the cost depends on, in words."""
     if forecast.known:
         return "it was answered before, so it costs nothing"
+    if measured and not forecast.cost.epsilon:
+        return "what is measured already proves it, so it costs nothing"
     if forecast.cost.epsilon > forecast.remaining.epsilon:
         return "that is more than is left, so it may be refused"
     if measured:
@@ -394,7 +262,7 @@ APART = {
 }
 
 
-def budget_report(standing: Standing) -> Report:
+def budget_report(standing: BudgetStanding) -> Report:
     """Where a dataset's budget stands."""
     numbers = list(_budget_facts(standing).items())
     surprises = [(name or UNNAMED, f"{found:,}") for name, found in standing.principals.items()]
@@ -420,7 +288,7 @@ def budget_report(standing: Standing) -> Report:
     )
 
 
-def _budget_fields(standing: Standing) -> dict[str, Any]:
+def _budget_fields(standing: BudgetStanding) -> dict[str, Any]:
     principals = [{"principal": n, "surprises": k} for n, k in standing.principals.items()]
     return {
         "schema": "casemate.budget/1",
@@ -434,10 +302,10 @@ def _budget_fields(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _budget_facts(standing: Standing) -> dict[str, str]:
+def _budget_facts(standing: BudgetStanding) -> dict[str, str]:
     numbers = {
         "budget": spending_words(standing.budget),
-        "spent": f"{spending_words(standing.spent)}, {100 * _spent_share(standing):.3g} %",
+        "spent": f"{spending_words(standing.spent)}, {100 * spent_share(standing):.3g} %",
         "left": spending_words(standing.remaining),
         "strategy": standing.strategy,
         "questions": f"{standing.questions:,} that the gate was asked",
@@ -450,7 +318,7 @@ def _budget_facts(standing: Standing) -> dict[str, str]:
     return numbers
 
 
-def _promise(standing: Standing) -> str:
+def _promise(standing: BudgetStanding) -> str:
     """What the guarantee is about, in one sentence."""
     apart = APART[standing.neighbours]
     if standing.protects == "private-columns":
@@ -462,7 +330,7 @@ def _promise(standing: Standing) -> str:
     )
 
 
-def _spent_share(standing: Standing) -> float:
+def spent_share(standing: BudgetStanding) -> float:
     """Which part of the budget is spent."""
     spent, budget = standing.spent, standing.budget
     if spent.rho is not None and budget.rho:
@@ -470,21 +338,7 @@ def _spent_share(standing: Standing) -> float:
     return min(1.0, float(spent.epsilon / budget.epsilon))
 
 
-def _draw_budget(standing: Standing) -> Drawing:
-    """The part of the budget that is spent, in the currency in which costs add up."""
-    spent = _spent_share(standing)
-    width, height, top = 720.0, 64.0, 12.0
-    parts = [(0.0, spent, Tone.STRONG), (spent, 1.0, Tone.SOFT)]
-    bars = [
-        tag("rect", x=width * a, y=top, width=width * (b - a), height=24.0, class_=tone)
-        for a, b, tone in parts
-        if b > a
-    ]
-    words = [
-        tag("text", f"spent {100 * spent:.3g} %", x=0.0, y=56.0, class_="value"),
-        tag("text", f"left {100 * (1 - spent):.3g} %", x=width, y=56.0, text_anchor="end"),
-    ]
-    described = f"{100 * spent:.3g} per cent of the budget are spent."
-    bar = svg("budget", "The budget", described, width, height, *bars, *words)
-    unit = "epsilon" if standing.budget.rho is None else "rho"
-    return Drawing(bar, f"In {unit}, in which costs add up.")
+def _draw_budget(standing: BudgetStanding) -> Drawing:
+    from casemate.answer.drawing import draw_budget
+
+    return draw_budget(standing, spent_share(standing))

@@ -1,45 +1,32 @@
 """The gate's public schedule: its thresholds, what an easy answer proves, what a surprise measures.
 
 Source     Source document 003, OnlineIC: the threshold is 2 alpha there, with alpha the accuracy
-           of the sparse vector. The split of a run's epsilon and the growing threshold are those
-           of docs/derivations/sparse_vector.md.
-Guarantee  `easy_interval` holds with its confidence for the discrete noise in use; `Holds` says
-           for which answers. docs/derivations/online_construction.md has the proofs.
+           of the sparse vector.
+Guarantee  `easy_interval` holds with its confidence for all easy answers of a dataset at once,
+           whoever asks. docs/derivations/online_construction.md has the proof.
 Cost       Constant time a question; scales are rationals that are rounded up.
-Departure  The document fixes the number of questions in advance. Without it question i may fail
-           with beta/(2 i^2) and thresholds grow with ln(i). PRACTICE fires earlier than the
-           proof allows, so it bounds errors better and the number of updates not at all:
-           `test_only_the_threshold_of_the_proof_promises_that_an_update_was_needed`.
+Departure  The document fixes the number of questions in advance and has noise of both signs. Here
+           nobody knows the number: thresholds grow with ln(i), so that question i fires without
+           need with at most 1/i of a chance; and noise is one-sided, so that only that on the
+           threshold can hide a deviation: `test_all_easy_answers_are_within_the_interval_at_once`.
+           Nothing is said about the number of updates.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from typing import Self
 
-from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, coarsest_classes
+from casemate.grid import CellClasses, GridQuestion, Product, Relation, all_codes, coarsest_classes
 from casemate.privacy import Concentrated
-from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, run_epsilon
-from casemate.privacy.noise import Law, noise_bound, variance
+from casemate.privacy.mechanisms import Calibration, run_epsilon, split_share
+from casemate.privacy.noise import Law, geometric_bound, variance
 
-PRACTICAL_THRESHOLD_MULTIPLE = Fraction(1, 2)  # tau
-"""Of alpha: errors of at most 1.5 alpha, and nothing is said about updates."""
+FALSE_ALARM_CHANCE = 0.005
+"""With which the first question fires although the stand-in is right; the i-th has 1/i of it."""
 
-EXPECTED_QUESTIONS = 10**5
-"""For so many epsilon is split when nobody knows how many will come."""
-
-RELATIVE_ROUNDING_ERROR = 1e-9
-"""Far above what a dozen floating-point operations lose."""
-
-
-class Holds(Enum):
-    """For which answers at once an interval holds, all noise being drawn afresh."""
-
-    IN_A_RUN = "in a run"  # the i-th question of one run, i fixed when the run is opened
-    ALONE = "alone"  # a question whose number is fixed in advance, whichever run it meets
-    TOGETHER = "together"  # all easy answers of the session
+SPLIT_QUESTION = 100
+"""A run's epsilon is split so that the interval of this question is least, at 95 %."""
 
 
 @dataclass(frozen=True)
@@ -48,157 +35,66 @@ class GateSchedule:
 
     calibration: Calibration
     runs: int  # c: how many positive answers there are in all
-    beta: float = 0.05
-    multiple: Fraction = PRACTICAL_THRESHOLD_MULTIPLE  # tau
-    side: Side = Side.MAGNITUDE
-    questions: int | None = None  # k_max; None where nobody knows
+    false_alarm: float = FALSE_ALARM_CHANCE
 
     def __post_init__(self) -> None:
-        if self.runs < 1 or self.multiple <= 0 or not 0 < self.beta < 1:
+        if self.runs < 1 or not 0 < self.false_alarm < 1:
             raise ValueError(
-                f"need runs >= 1, multiple > 0 and 0 < beta < 1, "
-                f"got {self.runs}, {self.multiple} and {self.beta}"
+                f"need runs >= 1 and 0 < false_alarm < 1, got {self.runs} and {self.false_alarm}"
             )
-        if self.calibration.positives != 1 or self.side is Side.ABOVE:
-            raise ValueError("a gate looks for deviations on both sides, one positive a run")
-        if self.questions is not None and self.questions < 1:
-            raise ValueError(f"need questions >= 1, got {self.questions}")
+        if self.calibration.positives != 1 or not self.calibration.one_sided:
+            raise ValueError("a gate has one-sided noise, and one positive a run")
 
     @classmethod
-    def within(
-        cls,
-        rho: Fraction,
-        runs: int,
-        beta: float = 0.05,
-        *,
-        multiple: Fraction = PRACTICAL_THRESHOLD_MULTIPLE,
-        side: Side = Side.MAGNITUDE,
-        questions: int | None = None,
-        sensitivity: int = 1,
-    ) -> Self:
-        """Spend at most `rho` on all runs, split between the noises where the error is least."""
-        comparisons = _sides(side) * (questions or EXPECTED_QUESTIONS)
-        share = accuracy_share(comparisons, beta, runs=runs)
-        calibration = Calibration.of(run_epsilon(rho, runs), share, sensitivity=sensitivity)
-        return cls(calibration, runs, beta, multiple, side, questions)
+    def of(cls, epsilon: Fraction, runs: int, *, sensitivity: int = 1) -> Self:
+        """Spend at most `epsilon` on each run, split between the noises where the error is least.
+
+        A threshold may hide ln(runs/.05) of its scale, and a comparison needs the logarithm of its
+        chances as room.
+        """
+        share = split_share(
+            math.log(runs / 0.05), 2 * math.log(SPLIT_QUESTION / 2 / FALSE_ALARM_CHANCE)
+        )
+        return cls(Calibration.of(epsilon, share, sensitivity=sensitivity, one_sided=True), runs)
+
+    @classmethod
+    def within(cls, rho: Fraction, runs: int, *, sensitivity: int = 1) -> Self:
+        """Spend at most `rho` on all runs."""
+        return cls.of(run_epsilon(rho, runs), runs, sensitivity=sensitivity)
 
     @property
     def concentrated_cost(self) -> Concentrated:
         """The cost of all runs, from the scales in use."""
         return Concentrated(self.runs * self.calibration.concentrated_cost.rho)
 
-    def error_bound(self, question: int) -> int:
-        """How far a comparison can err at question 1, 2, 3, ...; all at once but for beta."""
-        last = math.inf if self.questions is None else self.questions
-        if not 1 <= question <= last:
-            raise ValueError(f"questions are numbered from 1 to {last}, got {question}")
-        if self.questions is None:
-            return self.calibration.error_bound_at(
-                question, self.beta, self.runs, _sides(self.side)
-            )
-        return self.calibration.error_bound(
-            _sides(self.side) * self.questions, self.beta, self.runs
-        )
-
     def threshold(self, question: int) -> int:
         """The public threshold of question 1, 2, 3, ..."""
-        return math.ceil(self.multiple * self.error_bound(question))
+        if question < 1:
+            raise ValueError(f"questions are numbered from 1, got {question}")
+        noise = self.calibration
+        odds = question / self.false_alarm * _chance_of_no_less(noise)
+        return max(0, math.ceil(float(noise.query) * math.log(odds) * (1 + 1e-12)))
 
 
-def easy_interval(
-    gate: GateSchedule, question: int, confidence: float = 0.95, holds: Holds = Holds.IN_A_RUN
-) -> int:
+def _chance_of_no_less(noise: Calibration) -> float:
+    """P(m >= r) for the noise m on a comparison and r on the threshold; times q^T, P(m >= T + r).
+
+    The sum over r of (1 - p) p^r q^r, where p and q are the ratios of the two laws.
+    """
+    threshold, both = 1 / noise.threshold, 1 / noise.threshold + 1 / noise.query
+    return math.expm1(-threshold) / math.expm1(-both)
+
+
+def easy_interval(gate: GateSchedule, question: int, confidence: float = 0.95) -> int:
     """The largest deviation, either way, that an easy answer to this question leaves possible.
 
-    IN_A_RUN inverts the test: it is the largest g with P(easy | g) >= 1 - confidence. The others
-    bound the noises one by one. Which of them is used is chosen before any noise is drawn: the
-    smaller of two intervals holds with the confidence of neither.
+    It holds for all easy answers at once: an easy answer has deviation + m < threshold + r with
+    m >= 0, so nothing but the noise r on the threshold of one of the runs can hide a deviation.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"need 0 < confidence < 1, got {confidence}")
-    threshold = gate.threshold(question)
-    return max(0, threshold - 1 + _MARGIN[holds](gate, question, 1 - confidence))
-
-
-def excess_chance(calibration: Calibration, excess: int) -> float:
-    """P(r - n >= excess) for the noise r on the threshold and n on a comparison.
-
-    Both laws are discrete Laplace, of ratios p = exp(-1/threshold) and q = exp(-1/query). What is
-    summed is positive, so nothing cancels, also where p and q are almost equal.
-    """
-    if excess <= 0:
-        return 1 - excess_chance(calibration, 1 - excess)
-    a, b = 1 / float(calibration.threshold), 1 / float(calibration.query)
-    p, q = math.exp(-a), math.exp(-b)
-    both = -math.expm1(-(a + b))  # 1 - p q
-    peak = -math.expm1(-a) / (1 + p)  # P(r = 0)
-    far = math.exp(-a * excess) * (1 / (1 + p) - peak * q / ((1 + q) * both))  # r >= excess
-    near = peak / (1 + q) * _between(calibration, excess)  # 0 <= r < excess
-    below = peak / (1 + q) * math.exp(-b * excess) * p * q / both  # r < 0
-    return far + near + below
-
-
-def _between(calibration: Calibration, excess: int) -> float:
-    """The sum of p^r q^(excess - r) over 0 <= r < excess."""
-    slope = float(1 / calibration.query - 1 / calibration.threshold)  # ln(p/q), rounded once
-    ratio = -abs(slope)
-    terms = math.expm1(ratio * excess) / math.expm1(ratio) if ratio else float(excess)
-    widest = float(max(calibration.query, calibration.threshold))
-    return math.exp(-excess / widest + min(0.0, -slope)) * terms
-
-
-Margin = Callable[[GateSchedule, int, float], int]
-
-
-def _in_a_run(gate: GateSchedule, _: int, level: float) -> int:
-    """The largest excess of the noise on the threshold that has at least this chance."""
-
-    def likely(excess: int) -> bool:
-        return excess_chance(gate.calibration, excess) * (1 + RELATIVE_ROUNDING_ERROR) >= level
-
-    low, high = -1, 1
-    while not likely(low):
-        low *= 2
-    while likely(high):
-        high *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if likely(middle) else (low, middle)
-    return low
-
-
-def _alone(gate: GateSchedule, _: int, level: float) -> int:
-    """All thresholds bounded at once, and the one comparison: a run may have been outlived."""
-    noise = gate.calibration
-    share = float(noise.threshold / (noise.threshold + noise.query))  # where the sum is least
-    return _upper(noise.threshold, gate.runs, level * share) + _upper(
-        noise.query, 1, level * (1 - share)
-    )
-
-
-def _together(gate: GateSchedule, question: int, level: float) -> int:
-    """All thresholds and all comparisons bounded at once."""
-    known = gate.questions
-    part, each = (2, 2 * known) if known else (6, 2 * question**2)
-    return _upper(gate.calibration.threshold, gate.runs, level / part) + _upper(
-        gate.calibration.query, 1, level / each
-    )
-
-
-_MARGIN: dict[Holds, Margin] = {
-    Holds.IN_A_RUN: _in_a_run,
-    Holds.ALONE: _alone,
-    Holds.TOGETHER: _together,
-}
-
-
-def _upper(scale: Fraction, draws: int, beta: float) -> int:
-    """What none of `draws` draws passes upwards, but for `beta`: half the chance of both ways."""
-    return noise_bound(scale, draws, min(2 * beta, 1 - RELATIVE_ROUNDING_ERROR))
-
-
-def _sides(side: Side) -> int:
-    return len(side.comparisons(0))
+    hidden = geometric_bound(gate.calibration.threshold, gate.runs, 1 - confidence)
+    return max(0, gate.threshold(question) + hidden - 1)
 
 
 # What to measure when the gate fires ------------------------------------------------------------
@@ -213,7 +109,7 @@ TOLERATED_ERROR_SHARE = Fraction(1, 2)
 
 def table_for(
     asked: GridQuestion, shape: tuple[int, ...], law: Law, relation: Relation, threshold: int
-) -> Classes:
+) -> CellClasses:
     """The table to measure for a question that the gate found too far off, by predicted error.
 
     Every candidate costs the same, because one person moves one cell of any table. The table of all
@@ -229,7 +125,7 @@ def table_for(
 
 
 def predicted_error(
-    asked: GridQuestion, classes: Classes, law: Law | None, relation: Relation
+    asked: GridQuestion, classes: CellClasses, law: Law | None, relation: Relation
 ) -> float:
     """The largest standard error of a cell that is read from a table, in sensitivities."""
     worst = 0.0
@@ -240,6 +136,6 @@ def predicted_error(
     return worst * math.sqrt(variance(law))
 
 
-def _square(classes: Classes, product: Product) -> float:
+def _square(classes: CellClasses, product: Product) -> float:
     """The sum of the squared weights of the cells of a table in a product, without listing them."""
     return math.prod(float((factor**2).sum()) for factor in classes.factors(product))

@@ -9,19 +9,35 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from casemate.answer.answer import Answer, Forecast, Spending, Standing
+from casemate.answer.answer import (
+    Answer,
+    BudgetStanding,
+    Forecast,
+    Spending,
+    Spent,
+    stored_outcome,
+)
+from casemate.answer.budget_plan import PAID_EACH
 from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset, open_durable, open_for_looking, open_simulated
-from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.grid import Compiled, Outcome, ShownTable, compile_statement
-from casemate.query.parse import DIALECT, dialect_of, eliminate_joins, parse_statement, public_rows
+from casemate.answer.declaration import compile_question
+from casemate.errors import Misconfigured
+from casemate.grid import Compiled, Outcome, ShownTable
+from casemate.query.parse import DIALECT, dialect_of
 from casemate.table import Policy, Table
 
+if TYPE_CHECKING:
+    from casemate.answer.direct_measurement import DirectMeasurement
+    from casemate.answer.within import ExactAnswer, Wanted, Within
+
+BOTH = "--within chooses what is measured, and so does --measure; give one of them"
 EXACT_NOTE = (
     "exact and free: it reads public columns alone, and this policy protects the private ones only"
 )
+
+DECLARED_NOTE = "declared before anything was measured: each number by itself"
 
 
 class Session:
@@ -62,62 +78,101 @@ class Session:
     ) -> None:
         self._dataset, self._principal, self._dialect = dataset, principal, dialect
         self._progress = progress
+        self._asked: dict[str, Compiled] = {}  # what forecasts were wanted of, each once
 
     # Asking -----------------------------------------------------------------------------------
 
-    def query(self, sql: str, *, measure: bool = False) -> Answer:
-        """Answer one statement; `measure` pays for a fresh measurement of it."""
+    def query(
+        self,
+        sql: str,
+        *,
+        measure: bool = False,
+        within: "Wanted | Within | None" = None,
+        all_groups: bool = False,
+    ) -> Answer:
+        """Answer one statement; `measure` pays for a fresh measurement of it.
+
+        `within` pays what it takes, if anything, for every number to be proven so far either way: a
+        number in its own unit, or a Fraction as a share of the value. `all_groups` shows those
+        groups too that by the policy's own word nobody is in.
+        """
         question, dataset = self._compile(sql), self._dataset
         before = dataset.doors.ledger.charged
+        exact = self._exactly(question, measure, within)
+        if exact is not None:
+            found = exact.answer(self._principal)
+            shown = found.reader.rows(found.outcome, all_groups=all_groups)
+            notes = (*found.reader.notes, *exact.notes(found))
+            cost = dataset.doors.ledger.charged - before
+            return self._answer(sql, shown, found.outcome, cost, notes)
         direct = self._direct(question, measure)
         if direct is not None:
             outcome = direct.answer(self._principal, self._progress)
-            shown, notes = direct.direct.rows(outcome), direct.direct.notes
+            shown, notes = direct.direct.rows(outcome, all_groups=all_groups), direct.direct.notes
         else:
-            construction = dataset.construction
-            outcome = construction.ask(question.asked, self._principal, self._progress)
-            shown, notes = question.rows(outcome), question.notes
+            known = stored_outcome(dataset.doors, question.asked.text)
+            outcome = known or dataset.construction.ask(
+                question.asked, self._principal, self._progress
+            )
+            shown, notes = question.rows(outcome, all_groups=all_groups), question.notes
         answer = self._answer(sql, shown, outcome, dataset.doors.ledger.charged - before, notes)
         if direct is None or not direct.is_public:
             return answer
         return replace(answer, exact=True, notes=(*answer.notes, EXACT_NOTE))
 
-    def _direct(self, question: Compiled, measure: bool) -> DirectMeasurement | None:
+    def _direct(self, question: Compiled, measure: bool) -> "DirectMeasurement | None":
         """The statement as it is asked of the table itself: for a price, or as all know it."""
-        plan = self._dataset.construction.plan
-        paid = measure or plan.answer is not None
-        if not paid and not plan.relation.counted:  # the usual case: nothing is public
+        relation, answering = self._dataset.relation, self._dataset.table.policy.answering
+        paid = measure or answering.strategy in PAID_EACH
+        if not paid and not relation.counted:  # the usual case: nothing is public
             return None
-        found = DirectMeasurement(question.direct(plan.relation), self._dataset)
+        from casemate.answer.direct_measurement import DirectMeasurement
+
+        found = DirectMeasurement(question.direct(relation), self._dataset)
         return found if paid or found.is_public else None
+
+    def _exactly(
+        self, question: Compiled, measure: bool, wanted: "Wanted | Within | None"
+    ) -> "ExactAnswer | None":
+        """The statement as exact as it is wanted; None where nobody says so or all know it."""
+        if wanted is None:
+            return None
+        from casemate.answer.direct_measurement import DirectMeasurement
+        from casemate.answer.within import ExactAnswer, Within
+
+        within = wanted if isinstance(wanted, Within) else Within.of(wanted)
+        if measure:
+            raise Misconfigured(BOTH)
+        base = DirectMeasurement(question.direct(self._dataset.relation), self._dataset)
+        return None if base.is_public else ExactAnswer(question, base, within)
 
     def _compile(self, sql: str) -> Compiled:
         """The question of a statement: from its text, the policy and public tables alone."""
-        dataset = self._dataset
-        statement = parse_statement(sql, dataset.table.policy, self._dialect)
-        rows = public_rows(dataset.table.source, dataset.table.policy, statement)
-        return compile_statement(
-            eliminate_joins(statement, rows, dataset.universe), dataset.universe
-        )
+        return compile_question(sql, self._dataset.table, self._dataset.universe, self._dialect)
 
     def _answer(
         self, sql: str, shown: ShownTable, outcome: Outcome, cost: Fraction, notes: tuple[str, ...]
     ) -> Answer:
-        terms = self._dataset.doors.ledger.terms
+        confidence = outcome.confidence or self._dataset.options.confidence
+        alone = f"{DECLARED_NOTE} at {100 * confidence:g} %"
+        terms, spent = self._dataset.doors.ledger.terms, self._dataset.doors.ledger.spent().amount
         return Answer(
             sql,
             shown.columns,
             shown.rows,
             outcome.origin,
-            outcome.confidence or self._dataset.construction.options.confidence,
+            confidence,
             Spending.of(cost, terms),
             Spending.of(self._dataset.doors.ledger.remaining(), terms),
-            (*self._dataset.notes, *notes, *shown.notes),
+            Spent.of(spent - cost, spent, terms),
+            (*self._dataset.notes, *((alone,) if outcome.declared else ()), *notes, *shown.notes),
         )
 
     # Looking ----------------------------------------------------------------------------------
 
-    def forecast(self, sql: str, *, measure: bool = False) -> Forecast:
+    def forecast(
+        self, sql: str, *, measure: bool = False, within: "Wanted | Within | None" = None
+    ) -> Forecast:
         """What a statement would cost at most; nothing of the protected table is read."""
         question, dataset = self._compile(sql), self._dataset
         construction, terms = dataset.construction, dataset.doors.ledger.terms
@@ -125,20 +180,46 @@ class Session:
         direct = self._direct(question, measure)
         if direct is not None:
             name, notes, free = direct.key, direct.direct.notes, direct.is_public
-        known = construction.stored_outcome(name) is not None
-        most = Fraction(0) if known or free else construction.at_most(measure)
+        exact = self._exactly(question, measure, within)
+        if exact is not None:
+            found = exact.known()
+            known = found is not None and found.key is None
+            most = exact.price if found is None else Fraction(0)
+            left = dataset.doors.ledger.remaining() - most
+            notes = (*(found or exact).reader.notes, *exact.start_note(left))
+        else:
+            known = construction.stored_outcome(name) is not None
+            most = Fraction(0) if known or free else construction.at_most(measure, question.asked)
+        self._asked.setdefault(question.asked.text, question)
+        spent = dataset.doors.ledger.spent().amount
         return Forecast(
             sql,
             Spending.of(most, terms),
             Spending.of(dataset.doors.ledger.remaining(), terms),
+            Spent.of(spent, spent + most, terms),
             known,
-            (*dataset.notes, *notes),
+            (*dataset.notes, *notes, *(() if spent else self._better_strategy())),
         )
 
-    def standing(self, *, tighter: bool = False) -> Standing:
+    def _better_strategy(self) -> tuple[str, ...]:
+        """What would serve the questions so far better, while nothing is bound to a strategy."""
+        from casemate.answer.planner.comparison import better_strategy
+
+        found = better_strategy(
+            self._dataset.table.policy, [each.snapped for each in self._asked.values()]
+        )
+        return () if found is None else (found,)
+
+    def standing(self, *, tighter: bool = False) -> BudgetStanding:
         """Where the budget stands; `tighter` adds what an accountant makes of it afterwards."""
         standing = self._dataset.standing()
         return self._dataset.with_tighter_epsilon(standing) if tighter else standing
+
+    def describe(self) -> str:
+        """What may be asked about, as lines of text; nothing of the protected table is read."""
+        from casemate.answer.description import describe
+
+        return describe(self._dataset)
 
     def close(self) -> None:
         """Let go of the table, the ledger and the transcript."""
@@ -157,7 +238,7 @@ class Session:
 
 def _open_dataset(policy: str | Path | Policy, dataset: Callable[[Table], Dataset]) -> Dataset:
     """The dataset of a policy; its table does not stay open if there is none."""
-    table = Table.open(policy, by_policy=True)
+    table = Table.open(policy, by_policy=True, later=True)
     try:
         return dataset(table)
     except BaseException:

@@ -19,7 +19,7 @@ from casemate.errors import Unsupported
 from casemate.grid import (
     MAX_AREA_AXES,
     MAX_COUNTED_CODES,
-    Classes,
+    CellClasses,
     GridQuestion,
     Product,
     all_codes,
@@ -52,7 +52,7 @@ def require_answerable(asked: GridQuestion) -> None:
         )
 
 
-def cell_reads(asked: GridQuestion, classes: Classes) -> int:
+def cell_reads(asked: GridQuestion, classes: CellClasses) -> int:
     """How often a cell is looked at for a question at most."""
     products = [product for part in asked.parts for product in part.products]
     shape, whole, total = asked.shape, all_codes(asked.scope, asked.shape), 0
@@ -71,7 +71,7 @@ def cell_reads(asked: GridQuestion, classes: Classes) -> int:
     return total + 2 * _cells_inside(products, classes)
 
 
-def _cells_inside(products: Sequence[Product], classes: Classes) -> int:
+def _cells_inside(products: Sequence[Product], classes: CellClasses) -> int:
     """The cells of a table inside all products; not worked out where it is few in any case."""
     if len(products) * classes.cells <= UNCOUNTED_CELL_READS:
         return len(products) * classes.cells

@@ -103,12 +103,17 @@ class Case:
 
     def may_be_missing(self, column: int) -> bool:
         """Whether a number may be missing for all that was known before anything was published."""
+        presence = self.presence(column)
+        return presence is not None and self.box.low[presence] == 0
+
+    def presence(self, column: int) -> int | None:
+        """The column that says whether a number is there; None where it cannot be missing."""
         unknowns, there = self.equations.unknowns, Unknown(self.secret(column), Cut(None))
         if there not in unknowns:
-            return False
+            return None
         mine = self.equations.unknown == unknowns.index(there)
         (place,) = np.flatnonzero(mine & (self.equations.record == self.equations.record[column]))
-        return self.box.low[int(place)] == 0
+        return int(place)
 
     def is_known_beforehand(self, column: int) -> bool:
         """Whether a value was known before anything was published."""

@@ -6,7 +6,8 @@ grows, `block` which people could live in a small block, from its statistics alo
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -35,15 +36,17 @@ from casemate.report.terminal import (
 )
 
 if TYPE_CHECKING:
+    from casemate.audit.decide_exposure import AuditProgress
     from casemate.audit.findings import AuditOptions
     from casemate.audit.result import Audited, Repaired
+    from casemate.table import Table
 
 T = TypeVar("T")
 Rounding = Annotated[
     bool, Parameter(negative="", help="Answers are rounded to the digits they are printed with.")
 ]
 AuditSeconds = Annotated[
-    float, Parameter(help="The longest that bounds and searches may take; 0 for no limit.")
+    float, Parameter(help="The longest that all searches may take together; 0 for no limit.")
 ]
 FailOn = Annotated[
     Literal["exposed"] | None,
@@ -86,6 +89,8 @@ def watch(
     *,
     table: TablePlace,
     private: Private = (),
+    cells: SourceOptions | None = None,
+    missing: MissingChoice = None,
     known: Known = None,
     bounds: Bounds = None,
     integer: Integer = False,
@@ -118,17 +123,18 @@ def watch(
     from casemate.audit.findings import AuditOptions
     from casemate.audit.watch import IncrementalAudit
     from casemate.audit.watch.state import fingerprint, read_state
-    from casemate.audit.watch.watching import EventWords, Listeners, Watch
+    from casemate.audit.watch.watching import EventWords, Listeners, LogWatch
     from casemate.audit.watch.webhook import Webhook
     from casemate.published import read_knowledge
     from casemate.query.parse import GrowingLog
-    from casemate.table import Table
+    from casemate.table import Table, plain_source
 
     place = state or log.absolute().with_name(f"{log.absolute().name}.casemate-watch")
     _check_file("--state", place)
     output, hook = OutputOptions(quiet=quiet), None if webhook is None else Webhook(webhook)
     growing, knowledge = GrowingLog(log, dialect), read_knowledge(known, bounds, integer)
-    with Table.open(table, private=private) as opened:
+    source = plain_source(table, missing=missing, **(cells or SourceOptions()).keywords())
+    with Table.open(source, private=private) as opened:
         options = AuditOptions(rounding=rounding, seconds=seconds or inf)
         audit = IncrementalAudit(opened, knowledge, options, dialect)
         words = EventWords(audit.people, reveal)
@@ -136,7 +142,7 @@ def watch(
         records = len(audit.people.records)
         about = fingerprint(opened.policy, knowledge, records, rounding, dialect)
         heard_by = Listeners(lambda event: print(written(event), flush=True), words.as_json, hook)
-        watching = Watch(growing, audit, read_state(place, about), place, heard_by)
+        watching = LogWatch(growing, audit, read_state(place, about), place, heard_by)
         try:
             watching.poll()
             count = watching.state.queries
@@ -300,6 +306,11 @@ class AuditFiles:
         self, found: "Audited", repaired: Callable[[], "Repaired"], output: OutputOptions
     ) -> "Audited":
         """Write what was asked for; the audit that comes back tells of it."""
+        if found.interrupted:
+            asked = {"--witness": self.witness, "--repair": self.repair}
+            for option in (option for option, path in asked.items() if path is not None):
+                output.note(f"interrupted: {option} was not written")
+            return found
         if self.witness is not None:
             found = write_witness(found, self.witness, output)
         if self.repair is not None:
@@ -322,10 +333,18 @@ class OlderReleases:
         tuple[Path, ...], Parameter(negative="", help="What was published about that version.")
     ] = ()
 
-    @property
-    def pairs(self) -> list[tuple[str, Path]]:
-        """Each version with what was published about it."""
-        return list(zip(self.against, self.against_queries, strict=True))
+    def open(
+        self, until: ExitStack, private: Sequence[str], said: dict[str, Any]
+    ) -> list[tuple["Table", Path]]:
+        """Each version with what was published about it, read as `said` unless by a policy."""
+        from casemate.table import Table, plain_source
+
+        places = [
+            each if each.lower().endswith(".toml") else plain_source(each, **said)
+            for each in self.against
+        ]
+        tables = [until.enter_context(Table.open(each, private=private)) for each in places]
+        return list(zip(tables, self.against_queries, strict=True))
 
     def check(self, repair: Path | None) -> None:
         """Refuse options that do not come in pairs, and what is not done across releases."""
@@ -388,6 +407,7 @@ def audit(
     from casemate.audit.releases import audit_releases
     from casemate.audit.repair.search import repair
     from casemate.audit.report import audit_report
+    from casemate.audit.time_limit import Stop
     from casemate.published import read_knowledge
     from casemate.table import Table, plain_source
     from casemate.table.sources import redact_source
@@ -402,16 +422,22 @@ def audit(
     scrutiny.check()
     files.check(queries, reveal)
     older.check(files.repair)
-    place = plain_source(table, missing=missing, **cells.keywords())
-    with output.progress("auditing"), Table.open(place, private=private) as opened:
+    said = {"missing": missing, **cells.keywords()}
+    with output.progress("auditing: reading") as progress, ExitStack() as until:
+        opened = until.enter_context(Table.open(plain_source(table, **said), private=private))
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
 
         def run(task: Callable[..., T]) -> T:
             return task(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
 
-        audit_all = partial(audit_releases, against=older.pairs, private=private)
-        audited = run(audit_all if older.against else Audit.of)
+        def tell(stands: "AuditProgress") -> None:
+            progress.say(partial(_in_words, stands, scrutiny.seconds))
+
+        audit_all = partial(audit_releases, against=older.open(until, private, said))
+        watched = partial(audit_all if older.against else Audit.of, stop=Stop(), progress=tell)
+        audited = run(watched)
+        progress.say(lambda: "auditing: writing")
         found = files.write(audited, lambda: run(repair), output)
     older = replace(older, against=tuple(map(redact_source, older.against)))
     given = {"private": private, "missing": missing, "known": known, "bounds": bounds}
@@ -419,7 +445,23 @@ def audit(
     used |= {} if dialect == "postgres" else {"dialect": dialect}
     occasion = Occasion(redact_source(table), clock(), used)
     output.emit(audit_report(found, reveal=reveal, occasion=occasion))
+    if found.interrupted:
+        output.note("interrupted: this is what was proved so far")
+        return Exit.INTERRUPTED
     return _end(found.verdict, fail_on)
+
+
+def _in_words(stands: "AuditProgress", limit: float) -> str:
+    """Where an audit stands, on one line."""
+    said = [f"auditing: {stands.what}"]
+    if stands.exposed is not None:
+        said.append(f"{stands.exposed:,} exposed so far, {stands.left:,} left")
+    if stands.clock.limit.stop.came:
+        said.append("ending")
+    elif limit and stands.exposed is not None:
+        used = min(limit, limit - stands.clock.seconds_left)
+        said.append(f"{used:.0f} of {limit:g} s")
+    return "; ".join(said)
 
 
 def _options_used(

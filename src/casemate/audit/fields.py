@@ -14,7 +14,6 @@ from typing import Any
 
 from casemate.audit.result import (
     Audited,
-    DerivationStep,
     Exposed,
     ExposedIfExact,
     Group,
@@ -23,6 +22,7 @@ from casemate.audit.result import (
     Release,
     RemainingInterval,
     Repaired,
+    RowsShown,
     Withheld,
     Witnessed,
 )
@@ -99,22 +99,8 @@ def _shrinkage(each: RemainingInterval, names: ReportNames) -> float | None:
 
 def _derivation(each: Exposed | MissingValue, _: ReportNames) -> list[dict[str, Any]]:
     certificate = each.certificate if isinstance(each, Exposed) else None
-    steps = each.derivation or steps_of(certificate)
+    steps = each.derivation or (() if certificate is None else certificate.steps)
     return [{"query": s.query, "cell": _cell(s.cell), "text": s.text} for s in steps]
-
-
-def steps_of(certificate: PublishedCertificate | None) -> tuple[DerivationStep, ...]:
-    """A combination of published numbers in words, a step for each of them."""
-    if certificate is None:
-        return ()
-    steps = []
-    for term in certificate.terms:
-        done = "added" if term.coefficient > 0 else "taken away"
-        times = "" if abs(term.coefficient) == 1 else f"{abs(term.coefficient)} times, "
-        steps.append(DerivationStep(term.place.query, term.place.key, f"{times}{done}"))
-    if certificate.divisor != 1:
-        steps.append(DerivationStep(None, None, f"the result divided by {certificate.divisor}"))
-    return tuple(steps)
 
 
 WRITERS: Mapping[str, Writer] = {
@@ -141,6 +127,7 @@ WRITERS: Mapping[str, Writer] = {
     "cell": lambda each, _: _cell(each.key),
     "rules": lambda each, _: list(each.rules),
     "derivation": _derivation,
+    "shows_rows": lambda each, _: isinstance(each, RowsShown),
     "described": lambda each, _: _cell(each.described),
 }
 """How a field is written; any other is written as it is."""
@@ -149,17 +136,17 @@ INTERVAL = ("record", "column", "lo", "hi", "prior_lo", "prior_hi", "shrinkage")
 EXPOSED = ("record", "person", "column", "value", "certificate", "by", "proof", "total")
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "exposed": (*EXPOSED, "derivation", "described", "across"),
-    "missing": ("record", "person", "column", "by", "derivation", "described"),
+    "missing": ("record", "person", "column", "by", "derivation", "described", "across"),
     "tight": INTERVAL,
     "groups": ("records", "column", "category", "total"),
-    "insider_exposed": ("record", "column", "knows"),
+    "insider_exposed": ("record", "column", "knows", "unless_zero"),
     "approximate": ("record", "column", "knows", "lo", "hi"),
     "sensitive_cells": ("query", "column", "cell", "rules"),
     "exposed_if_exact": ("record", "person", "column", "value", "margin", "certificate", "by"),
     "undecided": (),
     "unchecked": (),
     "reasons": ("kind", "records", "reason"),
-    "refused": ("query", "line", "column", "text", "reason"),
+    "refused": ("query", "line", "column", "text", "reason", "shows_rows"),
     "bounds": INTERVAL,
     "releases": ("file", "log", "queries", "records", "joined", "left", "changed"),
 }
@@ -191,6 +178,8 @@ def audit_fields(audit: Audited, occasion: Occasion, *, reveal: bool) -> dict[st
         "repair": _repair(audit.repair),
         "statements": _statements(audit),
         "assumptions": list(audit.assumptions),
+        "interrupted": audit.interrupted,
+        "undeclared": list(audit.undeclared),
         "seconds": round(audit.seconds, 3),
     }
 

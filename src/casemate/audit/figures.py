@@ -49,7 +49,8 @@ def _name(finding: Fields) -> str:
 
 def _mark(row: int, column: int, finding: Fields, number: int, words: Words) -> Mark:
     tipped = number == finding["by"]
-    says = f"{_name(finding)}: {words.query(number)} {'tipped it' if tipped else 'takes part'}"
+    part = "is the last one needed" if tipped else "takes part"
+    says = f"{_name(finding)}: {words.query(number)} {part}"
     return Mark(row, column, Tone.STRONG if tipped else Tone.SOFT, says)
 
 
@@ -67,13 +68,17 @@ def _map_caption(more_values: int, more_statements: int) -> Prose:
     return tuple(caption)
 
 
-def draw_shrinkage(
-    bounds: Sequence[Fields], exposed: Sequence[Fields], missing: Sequence[Fields]
-) -> Drawing | None:
-    """How many private numbers lost how much of their range, the exposed ones last."""
-    known = {(each["record"], each["column"]) for each in (*exposed, *missing)}
-    hidden = [each for each in bounds if (each["record"], each["column"]) not in known]
-    shares = [each["shrinkage"] for each in hidden]
+def draw_shrinkage(fields: Fields) -> Drawing | None:
+    """How many private numbers lost how much of their range, the exposed ones last.
+
+    Of whoever is undecided or unchecked the range may be narrower than what is proved of it.
+    """
+    exposed: Sequence[Fields] = fields["exposed"]
+    known = {(each["record"], each["column"]) for each in (*exposed, *fields["missing"])}
+    hidden = [each for each in fields["bounds"] if (each["record"], each["column"]) not in known]
+    left_open = {*fields["undecided"], *fields["unchecked"]}
+    decided = [each for each in hidden if each["record"] not in left_open]
+    shares = [each["shrinkage"] for each in decided]
     measured = [share for share in shares if share is not None]
     if not measured:
         return None
@@ -96,4 +101,6 @@ def draw_shrinkage(
     caption = "How much less is possible for each value than before anything was published."
     if unmeasured := len(shares) - len(measured):
         caption += f" {unmeasured:,} without bounds on both sides are not in it."
+    if undecided := len(hidden) - len(decided):
+        caption += f" {undecided:,} of records that are left open are not in it either."
     return Drawing(svg, caption)

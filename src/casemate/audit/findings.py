@@ -8,6 +8,7 @@ from casemate.audit.case import Case
 from casemate.audit.checks.ranges import WholeNumbers
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.checks.sensitive_cells import Dominance
+from casemate.audit.classes.decide import KnownChanges
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import (
@@ -34,8 +35,8 @@ class AuditOptions:
     `protect` is how near is nearly known, `group_size` how large a group may be, `insiders` how
     many people may put together what they know, `certificates` for how many values a short
     certificate is looked for, `dominance` when a cell is sensitive, and `seconds` the limit for
-    everything that is not decided by rank. With `approximate` it is found out what insiders nearly
-    know, which takes long.
+    all searches together: for everything but reading, and what is decided by rank. With
+    `approximate` it is found out what insiders nearly know, which takes long.
     With `rounding` the answers that a log gives count as rounded to the digits they are printed
     with; with `witness` second tables are looked for.
     """
@@ -55,16 +56,20 @@ class AuditOptions:
 class Findings:
     """Everything found so far; a check reads what the checks before it found, and adds its own.
 
-    `case` is what was published, less the answers that cannot be true. What has no default is
-    there once the first checks have run.
+    `case` is what was published, less the answers that cannot be true. `known` are changes of the
+    table that other logs left possible, to be tried first. What has no default is there once the
+    first checks have run. `cut` has, for each search that was not finished, what it looks for and
+    why it was not.
     """
 
     case: Case
     options: AuditOptions
     clock: Clock
+    known: KnownChanges | None = None
     ranges: Bounds = field(init=False)
     by_rank: DeterminedByRank = field(init=False)
     whole_numbers: WholeNumbers = field(init=False)
+    ranges_known: bool = False
     consistent: bool | None = None
     totals: tuple[Exposed, ...] = ()
     ordered: list[Ordered] = field(default_factory=list)
@@ -81,13 +86,34 @@ class Findings:
     exposed_if_exact: tuple[ExposedIfExact, ...] = ()
     notes: list[str] = field(default_factory=list)
     why_open: dict[tuple[OpenKind, str], set[Scalar]] = field(default_factory=dict)
+    cut: dict[str, str] = field(default_factory=dict)
+    late: bool = False  # some search came to the end of its time
 
     def leave_open(self, kind: OpenKind, records: Collection[Scalar], otherwise: str) -> None:
         """Note why records are not decided about: the limit, if it is reached, or `otherwise`."""
-        limit = f"the limit of {self.options.seconds:g} seconds was reached first"
         if records:
-            reason = limit if self.clock.over else otherwise
+            reason = self.why_over if self.late or self.clock.over else otherwise
             self.why_open.setdefault((kind, reason), set()).update(records)
+
+    def cut_by_reason(self, among: Collection[str]) -> list[tuple[str, list[str]]]:
+        """What was not looked for, of some searches, by why it was not."""
+        found: dict[str, list[str]] = {}
+        for what, why in self.cut.items():
+            if what in among:
+                found.setdefault(why, []).append(what)
+        return list(found.items())
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended the audit before its time."""
+        return self.clock.limit.stop.came
+
+    @property
+    def why_over(self) -> str:
+        """Why no search goes on."""
+        if self.interrupted:
+            return "the audit was interrupted first"
+        return f"the limit of {self.options.seconds:g} seconds was reached first"
 
     @property
     def reasons(self) -> tuple[OpenReason, ...]:
@@ -104,5 +130,6 @@ class Findings:
 
     @property
     def unchecked(self) -> tuple[Scalar, ...]:
-        """The records about whose ranges nothing is said."""
-        return tuple(sorted({self.case.name(column) for column in self.ranges.unchecked}, key=str))
+        """The others about whose ranges nothing is said."""
+        records = {self.case.name(column) for column in self.ranges.unchecked}
+        return tuple(sorted(records - self.undecided, key=str))

@@ -215,7 +215,7 @@ def not_looked_for(
         if low is not None or high is not None or knowledge.known:
             yield (
                 f"what bounds, types and known values add was not checked for {name} of any of "
-                f"the {records:,} records: at this size the ranks alone were decided"
+                f"the {records:,} records: at this size only what sums alone give away was decided"
             )
     rounded = sum(column.form.rounded or bool(column.within) for column in found.columns)
     if rounded:

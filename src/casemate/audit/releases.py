@@ -9,17 +9,19 @@ Guarantee  The worst case for the people: whoever is in two versions with the sa
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.decide_exposure import Audit
+from casemate.audit.decide_exposure import Audit, Tell
 from casemate.audit.findings import AuditOptions
-from casemate.audit.result import AcrossReleases, Audited, Exposed, Release
+from casemate.audit.result import AcrossReleases, Audited, Exposed, MissingValue, Release
+from casemate.audit.time_limit import Clock, SearchLimit, Stop
 from casemate.published import Knowledge, People, check_constant
 from casemate.query.parse import DIALECT, Logged, Queries, Unread, VersionView, read_queries
 from casemate.query.records import all_records
@@ -39,6 +41,8 @@ def audit_releases(
     private: str | Sequence[str] = (),
     options: AuditOptions | None = None,
     dialect: str = DIALECT,
+    stop: Stop | None = None,
+    progress: Tell | None = None,
 ) -> Audited:
     """Audit the queries together with those that were published about older versions of the table.
 
@@ -58,13 +62,28 @@ def audit_releases(
         opened.callback(stack.table.close)
         logs = _logs([log for _, log in published], names, stack, dialect)
 
-        def audit(log: Sequence[Logged | Unread], wanted: AuditOptions | None) -> Audited:
-            return Audit.of(log, stack.table, knowledge=knowledge, options=wanted, dialect=dialect)
+        def audit(log: Sequence[Logged | Unread], wanted: AuditOptions) -> Audited:
+            return Audit.of(
+                log,
+                stack.table,
+                knowledge=knowledge,
+                options=wanted,
+                dialect=dialect,
+                stop=stop,
+                progress=progress,
+            )
 
-        found = audit([entry for _, log in logs for entry in log], options)
-        brief = replace(options or AuditOptions(), group_size=1, insiders=0, certificates=0)
+        wanted = options or AuditOptions()
+        clock = Clock(SearchLimit(wanted.seconds))
+        found = audit([entry for _, log in logs for entry in log], wanted)
+        brief = replace(wanted, group_size=1, insiders=0, certificates=0)
         brief = replace(brief, approximate=False, witness=False)
-        alone = [audit(log, brief) for _, log in logs] if found.exposed else []
+        alone: list[Audited] = []
+        found_any = bool(found.exposed or found.missing)
+        for _, log in logs if found_any and not found.interrupted else ():
+            alone.append(audit(log, replace(brief, seconds=clock.left.seconds)))
+        interrupted = found.interrupted or any(each.interrupted for each in alone)
+        found = replace(found, interrupted=interrupted)
         return _with_releases(found, alone, stack, names, logs)
 
 
@@ -131,12 +150,16 @@ def _with_releases(
     """The result, with what no release says alone, and how records are called in each of them."""
     people = found.people
     version = np.array([stack.version[str(record)] for record in people.records], np.int64)
-    seen = {(each.record, each.column) for audited in alone for each in audited.exposed}
+    open_ = {record for audited in alone for record in (*audited.undecided, *audited.unchecked)}
+    if found.interrupted:
+        open_.update(each.record for each in found.exposed)
+        open_.update(each.record for each in found.missing)
     order = {record: number for number, record in enumerate(stack.called)}
     exposed = sorted(
-        (replace(each, across=(each.record, each.column) not in seen) for each in found.exposed),
+        _beside(found.exposed, [each.exposed for each in alone], open_),
         key=lambda each: order[str(each.record)],
     )
+    missing = list(_beside(found.missing, [each.missing for each in alone], open_))
     releases = tuple(
         Release(
             name,
@@ -155,11 +178,28 @@ def _with_releases(
     return replace(
         found,
         exposed=tuple(exposed),
+        missing=tuple(missing),
         people=replace(people, called=[stack.called[str(each)] for each in people.records]),
         assumptions=(*found.assumptions, kept),
         releases=releases,
-        across=AcrossReleases(**Counter(_standings(exposed, version, people))),
+        across=AcrossReleases(**Counter(_standings((*exposed, *missing), version, people))),
     )
+
+
+Found = TypeVar("Found", Exposed, MissingValue)
+
+
+def _beside(
+    together: Sequence[Found], alone: Sequence[Sequence[Found]], open_: Collection[object]
+) -> Iterator[Found]:
+    """What follows from all releases, each with whether it follows from none of them alone.
+
+    Of records that are `open_` in one of them that was not decided, so nothing is claimed.
+    """
+    seen = {(each.record, each.column) for found in alone for each in found}
+    for each in together:
+        across = each.record not in open_ and (each.record, each.column) not in seen
+        yield replace(each, across=across)
 
 
 def _movements(place: int, version: NDArray[np.int64], people: People) -> Iterator[int]:
@@ -177,7 +217,7 @@ def _movements(place: int, version: NDArray[np.int64], people: People) -> Iterat
 
 
 def _standings(
-    exposed: Sequence[Exposed], version: NDArray[np.int64], people: People
+    exposed: Sequence[Exposed | MissingValue], version: NDArray[np.int64], people: People
 ) -> Iterator[str]:
     """Of everybody whom no release exposes alone, whether they joined, left or stayed."""
     places = (people.place(each.record) for each in exposed if each.across)

@@ -55,6 +55,7 @@ SENTENCES = {
     Verdict.NONE_EXPOSED: "nobody's value follows from what was published",
     Verdict.INCOMPLETE: "no value was found, but not everything could be audited",
 }
+SHOWS_ROWS = "private values are shown row by row; whose they are was not decided for all"
 ONLY_MISSING = "who has no value follows from what was published"
 SCOPE = (
     "The audit is about the private columns: whether somebody is in the table at all is not "
@@ -66,6 +67,11 @@ SNAPSHOT = (
 )
 
 
+NOT_AUDITED_STEP = (
+    'under "not audited" each line says what to change; leave such a statement out, or take what '
+    "it shows as published, until it is audited"
+)
+
 ADDED_LATER: Fields = {
     "table": None,
     "date": None,
@@ -73,6 +79,8 @@ ADDED_LATER: Fields = {
     "revealed": False,
     "statements": [],
     "across": None,
+    "interrupted": False,
+    "undeclared": ["bounds", "integer"],
 }
 """Fields that an object of an earlier version has not."""
 
@@ -120,10 +128,10 @@ def _report(fields: Fields) -> Report:
     verdict = Verdict(fields["verdict"])
     findings = [_finding_section(kind, in_order, words) for kind in FINDINGS]
     exposure_map = Figure(lambda: figures.draw_exposure_map(exposed, words))
-    shrinkage = Figure(lambda: figures.draw_shrinkage(fields["bounds"], exposed, fields["missing"]))
+    shrinkage = Figure(lambda: figures.draw_shrinkage(in_order))
     return Report(
         "casemate audit",
-        f"verdict: {verdict} ({SENTENCES[verdict] if exposed or not missing else ONLY_MISSING})",
+        f"verdict: {verdict} ({_sentence(fields)})",
         lambda: {**fields, "exposed_groups": [_group_fields(each, words) for each in groups]},
         _introduction(fields, groups, missing, words),
         [
@@ -153,6 +161,19 @@ def _report(fields: Fields) -> Report:
             ),
         ],
     )
+
+
+def _sentence(fields: Fields) -> str:
+    """The verdict in words."""
+    verdict = Verdict(fields["verdict"])
+    if verdict is Verdict.INCOMPLETE and _showing_rows(fields):
+        return SHOWS_ROWS
+    return ONLY_MISSING if fields["missing"] and not fields["exposed"] else SENTENCES[verdict]
+
+
+def _showing_rows(fields: Fields) -> list[Fields]:
+    """The statements that show private values row by row, and of which not all was decided."""
+    return [each for each in fields["refused"] if each["shows_rows"]]
 
 
 def _numbers_in_logs(fields: Fields) -> dict[int, str]:
@@ -191,12 +212,10 @@ def _introduction(
     blocks: list[Block] = [Facts(_numbers(fields, groups, missing)), *_release_blocks(fields)]
     blocks += _who(groups, "exposed", words)
     blocks += _who(missing, "known to have no value", words)
+    rows = [f"{words.statement(e['query'])}: {e['reason']}" for e in _showing_rows(fields)]
+    blocks.append(Listing(rows, rows_in_text=GROUPS_AT_THE_TOP))
     blocks += [Paragraph(each) for each in _left_open(fields)]
-    size = (
-        f"{fields['queries']} statements, {fields['equations']} numbers of rank {fields['rank']}, "
-        f"about {fields['records']} records"
-    )
-    blocks.append(Paragraph(size, where=Where.TEXT))
+    blocks.append(Paragraph(_size(fields), where=Where.TEXT))
     blocks += [Paragraph((each,)) for each in _occasion(fields)]
     titled = [words.statement(query) for query in words.titles]
     blocks.append(Listing(titled, rows_in_text=GROUPS_AT_THE_TOP, where=Where.TEXT))
@@ -206,6 +225,16 @@ def _introduction(
         hidden = f"values are written as {HIDDEN}, and records and people as row numbers"
         blocks.append(Paragraph(hidden, remark=True, where=Where.PAGE))
     return [*blocks, *_next_steps(fields)]
+
+
+def _size(fields: Fields) -> str:
+    """How much was audited."""
+    said = [count_of(fields["queries"], "statement")]
+    if fields["equations"]:
+        equations = count_of(fields["equations"], "equation")
+        independent = f"({fields['rank']:,} of them independent)"
+        said.append(f"{equations} from sums, averages and counts {independent}")
+    return f"{', '.join(said)}, about {count_of(fields['records'], 'record')}"
 
 
 def _numbers(
@@ -221,8 +250,9 @@ def _numbers(
             yield name, f"{count:,}"
     yield "records", f"{fields['records']:,}"
     yield "statements", f"{fields['queries']:,}"
-    yield "published numbers", f"{fields['equations']:,}"
-    yield "independent ones", f"{fields['rank']:,}"
+    if fields["equations"]:
+        yield "equations from sums, averages and counts", f"{fields['equations']:,}"
+        yield "independent ones", f"{fields['rank']:,}"
 
 
 def _people(groups: Sequence[FindingGroup]) -> int:
@@ -274,14 +304,7 @@ def _option(name: str, value: object) -> list[str]:
 
 
 def _next_steps(fields: Fields) -> list[Block]:
-    steps: list[Prose] = []
-    if (fields["exposed"] or fields["missing"]) and fields["repair"] is None:
-        what = " writes the statements without the rows that expose anybody"
-        steps.append((Code("--repair FILE"), what))
-    if fields["exposed"] and not fields["revealed"]:
-        steps.append((Code("--reveal"), " shows the values"))
-    if fields["undecided"] and _is_limited(fields["reasons"]):
-        steps.append((Code("--seconds N"), " gives more time to what is undecided"))
+    steps: list[Prose] = [*_against_exposure(fields), *_against_doubt(fields)]
     if not steps:
         return []
     page = "--html FILE writes this as a page to pass on"
@@ -292,10 +315,57 @@ def _next_steps(fields: Fields) -> list[Block]:
     ]
 
 
-def _is_limited(reasons: Sequence[Fields]) -> bool:
-    """Whether more time might decide about somebody, or nothing says that it would not."""
-    undecided = [each["reason"] for each in reasons if each["kind"] == "undecided"]
-    return not undecided or any("seconds" in each or "limit" in each for each in undecided)
+def _against_exposure(fields: Fields) -> Iterable[Prose]:
+    """What to do about values that follow."""
+    if (fields["exposed"] or fields["missing"]) and fields["repair"] is None:
+        repair = Code("--repair FILE")
+        if fields["releases"]:
+            without, again = Code("--against"), " and audit that file with "
+            yield repair, " works on one release: write it without ", without, again, without
+        else:
+            yield repair, " writes the statements without the rows that expose anybody"
+    if fields["exposed"] and not fields["revealed"]:
+        yield Code("--reveal"), " shows the values"
+
+
+def _against_doubt(fields: Fields) -> Iterable[Prose]:
+    """What to do about what was not audited or decided: one step at least for each reason."""
+    if fields["consistent"] is False:
+        yield "correct the answers that contradict each other, or audit without answers"
+    if fields["refused"]:
+        yield NOT_AUDITED_STEP
+    left_open = fields["undecided"] or fields["unchecked"]
+    reasons = [each["reason"] for each in fields["reasons"]]
+    limited = [each for each in reasons if "seconds" in each or "limit" in each]
+    ended = [each for each in reasons if "interrupted" in each]
+    if left_open and (limited or not reasons):
+        yield Code("--seconds N"), " gives more time to what is undecided"
+    if left_open and ended:
+        yield "let it run to its end: what is undecided was not looked for"
+    if left_open and len(limited) + len(ended) < len(reasons):
+        yield _against_lack_of_knowledge(fields["undeclared"])
+    doubt = fields["refused"] or left_open or fields["consistent"] is False
+    if fields["verdict"] == Verdict.INCOMPLETE and not doubt:
+        yield "the sentences at the end say what was taken for granted: declare what they name"
+
+
+def _against_lack_of_knowledge(undeclared: Sequence[str]) -> Prose:
+    """What to do about who is left open, but not for want of time."""
+    options = [option for name, option in KNOWLEDGE.items() if name in undeclared]
+    if not options:
+        return "take who is left open for another reason as exposed"
+    known = " if they are known" if len(options) > 1 else " if that is known"
+    said = tuple(part for option in options for part in (" and ", Code(option)))[1:]
+    return (
+        "for who is left open for another reason: ",
+        *said,
+        known,
+        ", else take them as exposed",
+    )
+
+
+KNOWLEDGE = {"bounds": "--bounds LO:HI", "integer": "--integer"}
+"""Options that say more of private numbers, by the names in `undeclared`."""
 
 
 def _release_blocks(fields: Fields) -> list[Block]:
@@ -390,7 +460,10 @@ def _group_row(each: Fields, words: Words) -> Sequence[Prose]:
 
 
 def _insider_row(each: Fields, _: Words) -> Sequence[Prose]:
-    return f"record {each['record']}", each["column"], records_named(each["knows"])
+    what = (
+        f"{each['column']}, unless it is 0 or missing," if each["unless_zero"] else each["column"]
+    )
+    return f"record {each['record']}", what, records_named(each["knows"])
 
 
 def _approximate_row(each: Fields, words: Words) -> Sequence[Prose]:
@@ -433,7 +506,7 @@ FINDINGS = (
         "groups",
         "Small groups",
         "small groups whose total is known",
-        "small group that has a known total, and no known part",
+        "small group that everybody knows the total of, and no part",
         ("whose", "what", "total"),
         _group_row,
         "{}: {} {}".format,
@@ -443,7 +516,7 @@ FINDINGS = (
         "tight",
         "Nearly known values",
         "nearly known",
-        "value that is known to within the share that was asked for",
+        "value that everybody knows to within the share that was asked for",
         ("whose", "column", "at least", "at most", "of the range excluded"),
         _interval_row,
         _interval_line,
@@ -521,8 +594,12 @@ def _witness_blocks(witness: Fields | None) -> list[Block]:
     return [Paragraph(covered), Listing(clauses)]
 
 
-def _column(withheld: Fields) -> str:
-    return f" without its column {withheld['column']}" if "column" in withheld else ""
+def _withheld(each: Fields, words: Words) -> str:
+    """A row, a number of it, or a whole column."""
+    place = words.place(each["query"], each["cell"])
+    if "column" not in each:
+        return place
+    return f"{place}: {each['column']}" if each["cell"] else f"{place}, column {each['column']}"
 
 
 def _repair_blocks(repair: Fields | None, words: Words) -> list[Block]:
@@ -530,12 +607,14 @@ def _repair_blocks(repair: Fields | None, words: Words) -> list[Block]:
     if repair is None:
         return []
     share = f"{sum('column' not in e for e in repair['withheld'])} of {repair['cells_before']} rows"
+    numbers = sum("column" in each and each["cell"] is not None for each in repair["withheld"])
+    share += f" and {count_of(numbers, 'single number')}" if numbers else ""
     if repair["verdict"] != Verdict.NONE_EXPOSED:
         rest = f"what is left without {share} is {repair['verdict']} as well"
         return [Paragraph(f"repair: nothing was written, since {rest}")]
     where = "" if repair["file"] is None else f" in {repair['file']}"
     withheld = [each for each in repair["withheld"] if each["query"] not in repair["dropped"]]
-    rows = [(words.place(each["query"], each["cell"]) + _column(each),) for each in withheld]
+    rows = [(_withheld(each, words),) for each in withheld]
     dropped = ", ".join(map(str, repair["dropped"]))
     return [
         Paragraph(f"repair: the queries{where} expose nobody, with {share} withheld"),
@@ -609,7 +688,7 @@ def _statements_section(
         text = Code(statements[query - 1]["text"], lines=True)
         return words.statement(query), text, part[query], tipped[query]
 
-    header = ("statement", "text", "values it helps to find", "values it tipped")
+    header = ("statement", "text", "values it helps to find", "values it completes")
     caption = f"{len(listed):,} of {count_of(len(statements), 'statement')} that were read"
     anchors = [f"query-{query:d}" for query in listed]
     table = TableBlock(caption, header, LazyRows(listed, row), anchors=anchors)

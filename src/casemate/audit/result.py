@@ -19,6 +19,10 @@ Description = tuple[tuple[str, Scalar], ...]
 """Names of public columns, and the values that one person has in them."""
 
 
+CellName = tuple[int, tuple[tuple[str, Scalar], ...] | None]
+"""A statement, and the keys of one of its rows; None without GROUP BY, or for all of them."""
+
+
 class Verdict(StrEnum):
     """What an audit comes to; what was refused or left out makes it incomplete."""
 
@@ -49,6 +53,20 @@ class Proof(StrEnum):
 
 
 @dataclass(frozen=True)
+class DerivationStep:
+    """One step of a proof in words, without private values: the cell it uses, and what follows.
+
+    `query` is None where the step uses what was known beforehand; `column` is the one that shows
+    the cell, where a single one does.
+    """
+
+    query: int | None
+    cell: tuple[tuple[str, Scalar], ...] | None = field(repr=False)
+    text: str
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class CertificateTerm:
     """A published number, and what it is multiplied by."""
 
@@ -63,17 +81,17 @@ class PublishedCertificate:
     terms: tuple[CertificateTerm, ...]
     divisor: int
 
-
-@dataclass(frozen=True)
-class DerivationStep:
-    """One step of a proof in words, without private values: the cell it uses, and what follows.
-
-    `query` is None where the step uses what was known beforehand.
-    """
-
-    query: int | None
-    cell: tuple[tuple[str, Scalar], ...] | None = field(repr=False)
-    text: str
+    @property
+    def steps(self) -> tuple[DerivationStep, ...]:
+        """The combination in words, a step for each number."""
+        steps = []
+        for term in self.terms:
+            done = "added" if term.coefficient > 0 else "taken away"
+            times = "" if abs(term.coefficient) == 1 else f"{abs(term.coefficient)} times, "
+            steps.append(DerivationStep(term.place.query, term.place.key, f"{times}{done}"))
+        if self.divisor != 1:
+            steps.append(DerivationStep(None, None, f"the result divided by {self.divisor}"))
+        return tuple(steps)
 
 
 @dataclass(frozen=True)
@@ -101,7 +119,7 @@ class Exposed:
 
 @dataclass(frozen=True)
 class MissingValue:
-    """Somebody of whom everybody can tell that the value is missing."""
+    """Somebody of whom everybody can tell that the value is missing; `across` as of `Exposed`."""
 
     record: Scalar
     person: Scalar
@@ -109,6 +127,7 @@ class MissingValue:
     by: int
     derivation: tuple[DerivationStep, ...] = ()
     described: Description | None = field(default=None, repr=False)
+    across: bool = False
 
 
 OpenKind = Literal["undecided", "unchecked"]
@@ -139,11 +158,15 @@ class Group:
 
 @dataclass(frozen=True)
 class InsiderExposed:
-    """A value that follows for whoever knows everything private about the records in `knows`."""
+    """A value that follows for whoever knows everything private about the records in `knows`.
+
+    With `unless_zero` it is what the value adds: 0 would be either 0 or a missing value.
+    """
 
     record: Scalar
     column: str
     knows: tuple[Scalar, ...]
+    unless_zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,6 +258,11 @@ class RemainingInterval:
 
 
 @dataclass(frozen=True)
+class RowsShown(RefusedQuery):
+    """A statement that shows private values, or something computed from them, row by row."""
+
+
+@dataclass(frozen=True)
 class Release:
     """One version of the table, and the numbers of the statements about it.
 
@@ -293,6 +321,9 @@ class Audited:
     repair: "Repaired | None" = None
     releases: tuple[Release, ...] = ()
     across: AcrossReleases | None = None
+    interrupted: bool = False
+    undeclared: tuple[str, ...] = ("bounds", "integer")
+    """Which of these are known of not all private numbers, and would decide more."""
 
     def __repr__(self) -> str:
         """The verdict, and how large it was; never a value."""
@@ -306,7 +337,7 @@ class Audited:
 class Withheld:
     """A row of a statement: the statement's number, and the keys of the row as it shows them.
 
-    With `column` it is that column of the statement, in all of its rows.
+    With `column` it is the number of that column in the row, or without a row the whole column.
     """
 
     query: int

@@ -201,7 +201,7 @@ def _some_solution(region: Region, clock: Clock) -> list[Fraction] | None:
     seconds = max(0.0, clock.seconds_left)
     if decidable(region):
         try:
-            found = whole_solution(region, seconds)
+            found = whole_solution(region, seconds, stop=clock.limit.stop)
         except TimeoutError:
             return None
         return found
@@ -325,9 +325,9 @@ class SecondSearch:
                 s for s in self._wanted if s not in done and s in self._possible.columns
             }
             if open_secrets and not clock.over:
-                self._look(open_secrets, least, clock.seconds_left * share)
+                self._look(open_secrets, least, clock.within(clock.seconds_left * share))
 
-    def _look(self, open_secrets: set[Secret], least: bool, seconds: float) -> None:
+    def _look(self, open_secrets: set[Secret], least: bool, clock: Clock) -> None:
         region = self._possible.case.region
         region = region.within(hold(region.box, self._decided_by_order))
         asked = np.zeros(len(region.box), np.bool_)
@@ -337,8 +337,8 @@ class SecondSearch:
         shares = kinds(region, [asked])
         for columns in shares:
             width = {column: self._column_width(column, least) for column in columns.tolist()}
-            share = seconds / len(shares)
-            found = decide_part(region, columns, self._numbers, asked, width, seconds=share)
+            share = clock.within(clock.limit.seconds / len(shares))
+            found = decide_part(region, columns, self._numbers, asked, width, clock=share)
             self.take_columns(found.changes)
 
     def _columns_to_move(self, secret: Secret) -> list[int]:

@@ -1,12 +1,14 @@
 """How long a search may take, in seconds or in CP-SAT's own repeatable units of work.
 
-`Clock.solver` is the one place where CP-SAT is set up.
+`Clock.solver` is the one place where CP-SAT is set up. A `Stop` ends all searches under a limit
+before it is reached.
 """
 
 import math
 import os
+import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +17,37 @@ if TYPE_CHECKING:
 
 CP_SAT_LARGEST_VALUE = 2**40
 """No value, coefficient or right side may be larger; sums must stay well within 63 bits."""
+
+
+class Stop:
+    """Ends what searches under it before its limit: what is proved by then stands.
+
+    `now` may be called by another thread, or by whoever handles an interrupt.
+
+    >>> stop = Stop()
+    >>> stop.now()
+    >>> Clock(SearchLimit(stop=stop)).over
+    True
+    """
+
+    def __init__(self) -> None:
+        self._came = threading.Event()
+        self._solver: CpSolver | None = None
+
+    @property
+    def came(self) -> bool:
+        """Whether searches are to end."""
+        return self._came.is_set()
+
+    def now(self) -> None:
+        """End all searches, and the one that is running."""
+        self._came.set()
+        if self._solver is not None:
+            self._solver.stop_search()
+
+    def watch(self, solver: "CpSolver") -> None:
+        """Take the solver that runs next."""
+        self._solver = solver
 
 
 @dataclass(frozen=True)
@@ -27,6 +60,7 @@ class SearchLimit:
     seconds: float = 60.0
     work: float = math.inf
     workers: int = 0  # 0: one for each core
+    stop: Stop = field(default_factory=Stop, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and self.work > 0 and self.workers >= 0):
@@ -43,8 +77,8 @@ class Clock:
 
     @property
     def seconds_left(self) -> float:
-        """Wall-clock seconds before the end."""
-        return self._end - time.monotonic()
+        """Wall-clock seconds before the end; none once it was stopped."""
+        return 0.0 if self.limit.stop.came else self._end - time.monotonic()
 
     @property
     def left(self) -> SearchLimit:
@@ -72,6 +106,9 @@ class Clock:
         from ortools.sat.python.cp_model import CpSolver
 
         solver = CpSolver()
+        self.limit.stop.watch(solver)
+        # its own handler would end one search only, and leave the process without any handler
+        solver.parameters.catch_sigint_signal = False
         solver.parameters.num_workers = self.limit.workers or min(8, os.cpu_count() or 1)
         solver.parameters.random_seed = 0
         repeatable = math.isfinite(self._work)

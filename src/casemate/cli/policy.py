@@ -68,7 +68,8 @@ def as_text(policy: "Policy", found: "Review") -> str:
     """A review as lines to read."""
     from casemate.table.sources import redact_source
 
-    lines = [f"{policy.path or redact_source(policy.source)}: {found.rows} rows, valid"]
+    valid = "valid" if found.not_exact is None else "valid for private answers, not for audits"
+    lines = [f"{policy.path or redact_source(policy.source)}: {found.rows} rows, {valid}"]
     if found.people is not None:
         lines.append(f"people: {found.people}, {found.people_over_limit} over `rows_per_person`")
     width = max(len(item.column.name) for item in found.columns)
@@ -79,6 +80,8 @@ def as_text(policy: "Policy", found: "Review") -> str:
                 lines.append(f"  {role:<10}  {name:<{width}}  {type_:<9}  {_counts(item)}")
     lines += [FOR_THE_CUSTODIAN, *_cells(found.universe)]
     lines += (f"warning: {warning}" for warning in found.warnings)
+    if found.not_exact is not None:
+        lines.append(f"warning: audits and attacks refuse it: {found.not_exact}")
     return "\n".join(lines)
 
 
@@ -135,5 +138,6 @@ def as_json(policy: "Policy", found: "Review") -> dict[str, Any]:
             ],
         },
         "warnings": list(found.warnings),
+        "audits_refuse": found.not_exact,
         "note": FOR_THE_CUSTODIAN,
     }

@@ -42,7 +42,8 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
     """The edition of a dataset: another grid, relation or version is another edition.
 
     It follows from the policy, and from what chooses the `rows` of a person who has several.
-    The size of the budget has no part in it, so that it can be raised without starting anew.
+    The size of the budget has no part in it, so that it can be raised without starting anew. What
+    is in the public table that a stand-in starts from is one of its facts.
     """
     facts = {
         "columns": [_facts(column) for column in typed_by_policy(policy).columns],
@@ -54,8 +55,21 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
         "protects": budget.protects,
         "rows": rows,
     }
+    if policy.answering.prior is not None:
+        facts["prior"] = _content(Path(policy.answering.prior))
     written = json.dumps(facts, sort_keys=True, default=str, separators=(",", ":"))
     return Edition(hashlib.sha256(written.encode()).hexdigest(), policy.version)
+
+
+def _content(path: Path) -> str:
+    """A digest of a public file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as reason:
+        raise Misconfigured(
+            f"`answer.prior` names {path}, which cannot be read ({reason.strerror}); put it back"
+        ) from reason
 
 
 def _facts(column: Column) -> dict[str, Any]:
@@ -161,6 +175,8 @@ class Doorway:
     noise: Noise = discrete_laplace
     name: Callable[[], str] = tokens.token_hex
     key: bytes | None = None  # chooses the rows of a person that count
+    beside: Path | None = None  # the file beside which more may be kept
+    ready: Callable[[], object] = lambda: None  # opens the table, before anything is charged
 
     @classmethod
     def durable(cls, table: Table, budget: Budget) -> Self:
@@ -172,7 +188,8 @@ class Doorway:
         with ExitStack() as opened:
             ledger = opened.enter_context(_ledger(where, table.policy, budget, edition))
             transcript = opened.enter_context(open_transcript(where))
-            made = cls(ledger, transcript, SecretFile.beside(beside), edition, key=key)
+            secrets = SecretFile.beside(beside)
+            made = cls(ledger, transcript, secrets, edition, key=key, beside=beside)
             opened.pop_all()  # what is open stays open
         return made
 
@@ -195,7 +212,7 @@ class Doorway:
     @cached_property
     def measurement(self) -> Measurement:
         """The door through which noised cells leave."""
-        return Measurement(self.ledger, self.transcript, self.edition, self.sources)
+        return Measurement(self.ledger, self.transcript, self.edition, self.sources, self.ready)
 
     def opening(self, run: str) -> Opened:
         """What was said when a run of the gate was opened."""

@@ -13,10 +13,10 @@ Guarantee  A run costs `calibration.epsilon` (half its square in zCDP), charged 
            (`test_rounding_a_difference_half_to_even_moves_by_two`).
 Exact      The stand-in's answers are on the grid before anything is subtracted, so only integers
            are subtracted, and the division is by a rational.
-Order      name the run (secret file) -> charge it -> draw its threshold (secret file) -> `opened`
-           -> compare and append `easy` or `hard` in one transaction -> send. After `hard` the
-           ledger stores the head of that entry as the output of the run's charge, and the secret
-           is wiped.
+Order      open the table -> name the run (secret file) -> charge it -> draw its threshold (secret
+           file) -> `opened` -> compare and append `easy` or `hard` in one transaction -> send.
+           After `hard` the ledger stores the head of that entry as the output of the run's charge,
+           and the secret is wiped.
 Crashes    Between any two steps: the name finds the charge again, so nothing is paid twice; a
            threshold that was drawn is used again, so nothing is free; a comparison without an
            entry never left, so it is made again; an entry is returned as it is.
@@ -151,7 +151,7 @@ class Gate:
     With `side` EITHER a question is two comparisons and a surprise has a sign; with MAGNITUDE it is
     one, without. At most `runs` runs are opened, and one only if `reserve` is left after it, in the
     ledger's currency: what measuring its surprise will cost. `name` gives each run a name that was
-    never given before.
+    never given before; `ready` opens the table, before anything is charged.
     """
 
     def __init__(
@@ -168,6 +168,7 @@ class Gate:
         side: Side = Side.EITHER,
         noise: Noise = discrete_laplace,
         name: Callable[[], str] = tokens.token_hex,
+        ready: Callable[[], object] = lambda: None,
     ) -> None:
         if calibration.positives != 1 or calibration.monotone or side is Side.ABOVE:
             raise ValueError(
@@ -179,7 +180,7 @@ class Gate:
         self.calibration, self.runs, self.reserve = calibration, runs, reserve
         self.edition, self.schedule, self.side = edition, schedule, side
         self._ledger, self._transcript, self._secrets = ledger, transcript, secrets
-        self._noise, self._name = noise, name
+        self._noise, self._name, self._ready = noise, name, ready
         self._paid: set[str] = set()  # runs whose charge had no output when we looked
 
     # Asking -----------------------------------------------------------------------------------
@@ -194,6 +195,7 @@ class Gate:
         recorded = self.find_answer(question.text)
         if recorded is not None:
             return recorded
+        self._ready()
         with self._secrets.exclusive_lock():
             self._open_run(principal)  # paid before the scan, so that a failure in it is never free
         deviation = question.deviation(self.calibration.sensitivity)
@@ -332,7 +334,8 @@ def _run_key(run: str) -> str:
 
 def _opening(secret: RunSecret) -> Opened:
     noise = secret.state.calibration
-    return Opened(secret.run, noise.epsilon, noise.threshold, noise.query, noise.sensitivity)
+    scales = noise.threshold, noise.query
+    return Opened(secret.run, noise.epsilon, *scales, noise.sensitivity, noise.one_sided)
 
 
 def _answer_of(entry: TranscriptEntry) -> Easy:

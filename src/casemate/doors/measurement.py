@@ -3,10 +3,11 @@
 Guarantee  What leaves is the exact cells plus noise whose cost the ledger granted, once for each
            question, edition (policy and data) and noise: a retry, another process or a later day
            gets the stored entry and charges nothing.
-Order      charge durable -> read the cells -> draw and append in one transaction -> send. A charge
-           without an entry proves that nothing left, so one draw is still owed. The head of the
-           entry becomes the charge's output in the ledger; a charge that has an output while the
-           transcript has no such entry means that the transcript was cut, and nothing is drawn.
+Order      open the table -> charge durable -> read the cells -> draw and append in one
+           transaction -> send. A charge without an entry proves that nothing left, so one draw is
+           still owed. The head of the entry becomes the charge's output in the ledger; a charge
+           that has an output while the transcript has no such entry means that the transcript was
+           cut, and nothing is drawn.
 Cost       One scan, one draw for each cell, three waits for the disk.
 """
 
@@ -92,6 +93,7 @@ class Measurement:
     transcript: Transcript
     edition: Edition
     sources: Sources = field(default_factory=Sources)
+    ready: Callable[[], object] = lambda: None  # opens the table, before anything is charged
 
     def measure(
         self,
@@ -124,6 +126,8 @@ class Measurement:
         edition = self.edition
         blank = form(question, edition.policy, edition.data, law.name, law.scale, ())  # for its key
         key, purpose = blank.key, f"measure {question}"[:LONGEST_PURPOSE]
+        if self.transcript.find(key) is None:
+            self.ready()
         receipt = self.ledger.charge(law.cost, key=key, purpose=purpose, principal=principal)
         entry = self.transcript.find(key)
         if entry is None:

@@ -59,6 +59,7 @@ class EntryKind(StrEnum):
     TOTAL = "total"
     CLOSED = "closed"
     ANSWERED = "answered"
+    DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Opened:
     threshold_scale: Fraction
     query_scale: Fraction
     units: int  # of the deviation, to one sensitivity
+    one_sided: bool  # whether its noise is
 
     kind = EntryKind.OPENED
 
@@ -201,10 +203,28 @@ class Answered:
         return answered_key(self.question, Edition(self.policy, self.data))
 
 
-Content = Opened | Easy | Hard | Measured | PeopleTotal | Closed | Answered
+@dataclass(frozen=True)
+class Declared:
+    """Questions that were named before anything was measured, and a digest of their file."""
+
+    questions: tuple[str, ...]
+    policy: str
+    data: str
+    file: str
+
+    kind = EntryKind.DECLARED
+
+    @property
+    def key(self) -> str:
+        """One for all, so that nothing can be declared twice."""
+        return declared_key(Edition(self.policy, self.data))
+
+
+Content = Opened | Easy | Hard | Measured | PeopleTotal | Closed | Answered | Declared
 
 FORMS: dict[str, type[Content]] = {
-    form.kind: form for form in (Opened, Easy, Hard, Measured, PeopleTotal, Closed, Answered)
+    form.kind: form
+    for form in (Opened, Easy, Hard, Measured, PeopleTotal, Closed, Answered, Declared)
 }
 ENDS_A_RUN = (EntryKind.HARD, EntryKind.CLOSED)
 IS_A_QUESTION = (EntryKind.EASY, EntryKind.HARD)
@@ -223,6 +243,11 @@ def opened_key(run: str) -> str:
 def answered_key(question: str, edition: Edition) -> str:
     """The key of the answer that was sent to a question."""
     return f"answered {edition.key(question)}"
+
+
+def declared_key(edition: Edition) -> str:
+    """The key of what was declared beforehand."""
+    return f"declared {edition.key()}"
 
 
 @dataclass(frozen=True)
@@ -254,7 +279,7 @@ class TranscriptEntry:
 
 FORM = Form(
     name="transcript",
-    version="casemate.transcript/1",
+    version="casemate.transcript/2",
     table="transcript",
     row=TranscriptEntry,
     columns="""number {integer} PRIMARY KEY CHECK (number >= 0),
@@ -289,7 +314,7 @@ def _without_hash(newest: TranscriptEntry | None, content: Content) -> Transcrip
         number=number + 1,
         kind=content.kind.value,
         key=content.key,
-        run="" if isinstance(content, Measured | Answered) else content.run,
+        run="" if isinstance(content, Measured | Answered | Declared) else content.run,
         questions=questions + (content.kind in IS_A_QUESTION),
         runs=runs + (content.kind is EntryKind.OPENED),
         text=to_text(content),
@@ -321,7 +346,7 @@ def from_text(kind: str, text: str) -> Content:
     """Read back what `to_text` wrote."""
     plain: Mapping[str, Any] = json.loads(text)
     read: dict[str, Any] = {n: Fraction(plain[n]) for n in _FRACTIONS if n in plain}
-    read |= {"values": tuple(plain["values"])} if "values" in plain else {}
+    read |= {name: tuple(plain[name]) for name in ("values", "questions") if name in plain}
     return FORMS[kind](**{**plain, **read})
 
 
@@ -354,6 +379,18 @@ class Transcript:
     def append(self, content: Content) -> TranscriptEntry:
         """Write the content unless its key has an entry, and return the entry under the key."""
         return self.run(lambda book: write_once(book, content))
+
+    def append_unless(
+        self, content: Content, kinds: Sequence[EntryKind], late: Callable[[Content], bool]
+    ) -> None:
+        """Write the content unless its key, or a `late` one of these kinds, has an entry."""
+
+        def work(book: TranscriptBook) -> None:
+            entries = book.of_kinds([str(kind) for kind in kinds], 0)
+            if not any(late(entry.content) for entry in entries):
+                write_once(book, content)
+
+        self.run(work)
 
     def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work in one transaction, alone, and return its result once that is durable."""

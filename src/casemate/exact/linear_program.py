@@ -26,6 +26,9 @@ from casemate.exact.system import System
 LARGEST_SCALED_BOUND = 2**10
 """The largest finite bound of a column becomes about this, as a double."""
 
+FIRST_TURN_SECONDS = 0.5
+"""How long a program runs before Python has its turn."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
@@ -230,10 +233,16 @@ class LinearProgram:
         self._highs.changeRowsBounds(self.scaled.rows, places, *ends)
 
     def _run(self, deadline: float) -> Status:
-        left = max(0.0, deadline - time.monotonic())
-        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
-        self._highs.run()
-        return status_of(self._highs)
+        """Run in turns, each twice as long, so that an interrupt is heard between two of them."""
+        turn = FIRST_TURN_SECONDS
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            limit = self._highs.getRunTime() + min(left, turn)
+            self._highs.setOptionValue("time_limit", limit)
+            self._highs.run()
+            if left <= turn or not _is_late(self._highs):
+                return status_of(self._highs)
+            turn *= 2
 
     def _run_from_scratch(self, deadline: float) -> Status:
         """Forget the last vertex, from which the method got stuck, and take the dual method."""
@@ -316,6 +325,12 @@ def load_highs(cost: Floats, ends: Ends, entries: Entries, whole: int = 0, **opt
         highs.setOptionValue(name, value)
     highs.passModel(model)
     return highs
+
+
+def _is_late(highs: Any) -> bool:
+    from highspy import HighsModelStatus
+
+    return bool(highs.getModelStatus() == HighsModelStatus.kTimeLimit)
 
 
 def status_of(highs: Any) -> Status:

@@ -14,10 +14,10 @@ import numpy as np
 from casemate.errors import Unsupported
 from casemate.grid.direct import Direct, MeasuredPart, PartSource
 from casemate.grid.product import Floats, Product
-from casemate.grid.question import GridQuestion, LinearCells, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation, split_of
 from casemate.grid.ranks import Quantile, RankReading, rank_of
 from casemate.grid.readings import AverageReading, CountReading, Outcome, Reading, Room, SumReading
-from casemate.grid.rows import SelectLayout, ShownTable, show
+from casemate.grid.rows import SelectLayout, ShownTable, divided_results, show
 from casemate.grid.sums import SumGrid, centre_of, grid_of, summand_of
 from casemate.query import Aggregate, Function, Select, Statement
 from casemate.query.language import ColumnRef, Expression, Interval, present
@@ -361,7 +361,7 @@ class Compiled:
     direct_notes: tuple[str, ...] = ()  # those that hold without the grid, too
     limit: int | None = None
 
-    def rows(self, outcome: Outcome) -> ShownTable:
+    def rows(self, outcome: Outcome, *, all_groups: bool = True) -> ShownTable:
         """The rows of the statement, from the outcome of `asked`."""
         places = {part: place for place, part in enumerate(_texts(self.parts))}
         answered = [outcome.parts[places[part.text]] for part in self.parts]
@@ -369,7 +369,7 @@ class Compiled:
             [cells[place] for place in part.places]
             for part, cells in zip(self.parts, answered, strict=True)
         ]
-        return show(self.layouts, self.limit, estimates)
+        return show(self.layouts, self.limit, estimates, all_groups=all_groups)
 
     def direct(self, relation: Relation) -> Direct:
         """The same statement to be measured on the table itself, not snapped."""
@@ -386,6 +386,19 @@ class Compiled:
             self.direct_notes,
             self.limit,
         )
+
+    def as_measured(self, values: Sequence[Floats], direct: Direct) -> list[list[float]]:
+        """What each measured part would be by values of `asked`, in its own units.
+
+        Of parts with one measurement the first has the numbers.
+        """
+        places = {part: place for place, part in enumerate(_texts(self.parts))}
+        found: dict[int, list[float]] = {}
+        for part, source in zip(self.parts, direct.origins, strict=True):
+            if source.part is not None and source.part not in found:
+                numbers, worth = values[places[part.text]], float(source.worth)
+                found[source.part] = [float(numbers[place]) / worth for place in part.places]
+        return [found[place] for place in range(len(direct.parts))]
 
     @property
     def snapped(self) -> GridQuestion:
@@ -437,7 +450,7 @@ def compile_statement(statement: Statement, universe: Universe) -> Compiled:
         _layout(select, universe, each, parts)
         for select, each in zip(statement.selects, groups, strict=True)
     ]
-    layouts = tuple(layout for layout, _ in made)
+    layouts = _with_quotients(parts, [layout for layout, _ in made])
     together = max(each.together() for each in layouts)
     compilers = [compiler for _, compiler in made]
     moved = [note for each in compilers for note in (*each.groups.notes, *each.moved)]
@@ -445,7 +458,9 @@ def compile_statement(statement: Statement, universe: Universe) -> Compiled:
     always = [note for each in compilers for note in each.notes]
     always += _policy_notes(universe)
     return Compiled(
-        GridQuestion(_questions(parts), max(1, together), _ratios(parts, layouts)),
+        GridQuestion(
+            _questions(parts), max(1, together), _ratios(parts, layouts), _shares(parts, layouts)
+        ),
         tuple(dict.fromkeys([*moved, *wide, *always])),
         not moved,
         universe,
@@ -468,7 +483,21 @@ def _layout(
     compiler = Compiler(universe, select.keys, groups, parts)
     readings = tuple(compiler.reading(each) for each in select.aggregates)
     keys = tuple(each.key for each in compiler.groups.groups)
-    return SelectLayout(keys, readings, select.outputs, select.having, select.order), compiler
+    cells = [each.snapped.outer for each in compiler.groups.groups]
+    impossible = frozenset(g for g, each in enumerate(cells) if not _is_possible(each, universe))
+    layout = SelectLayout(keys, readings, select.outputs, select.having, select.order, impossible)
+    return layout, compiler
+
+
+def _is_possible(cells: Union, universe: Universe) -> bool:
+    """Whether a record that is as the policy says may be in one of these cells."""
+    return any(
+        all(
+            mask[:-1].any() or universe.attributes[place].may_be_missing
+            for place, mask in product.items()
+        )
+        for product in cells
+    )
 
 
 def _texts(parts: tuple[AggregatePart, ...] | list[AggregatePart]) -> list[str]:
@@ -491,6 +520,70 @@ def _ratios(
     )
     pairs = ((parts.found[each.sum.part], parts.found[each.count.part]) for each in averages)
     return tuple(dict.fromkeys((places[above.text], places[below.text]) for above, below in pairs))
+
+
+def _averages(parts: AggregateParts, layouts: Sequence[SelectLayout]) -> dict[str, str]:
+    """By which part that of an average is divided, where a code is one value."""
+    readings = [each for layout in layouts for each in layout.readings]
+    averages = [each for each in readings if isinstance(each, AverageReading)]
+    return {
+        parts.found[each.sum.part].text: parts.found[each.count.part].text
+        for each in averages
+        if _exact_part(each.sum) is not None and _exact_part(each.count) is not None
+    }
+
+
+def _with_quotients(
+    parts: AggregateParts, layouts: Sequence[SelectLayout]
+) -> tuple[SelectLayout, ...]:
+    """The layouts, with the quotients of a count and of a whole that it is part of.
+
+    A part has room for what is proven of one quotient.
+    """
+    divided, found = _averages(parts, layouts), []
+    for layout in layouts:
+        quotients = {}
+        pairs = {pair for each in layout.outputs for pair in divided_results(each.expression)}
+        for pair in sorted(pairs):
+            above, below = (_exact_part(layout.readings[place]) for place in pair)
+            if above is None or below is None or parts.found[above].linear.unit != 1:
+                continue
+            text, other = parts.found[above].text, parts.found[below].text
+            if divided.setdefault(text, other) == other:
+                quotients[pair] = above, below
+        found.append(replace(layout, quotients=quotients))
+    return tuple(found)
+
+
+def _exact_part(reading: Reading) -> int | None:
+    """The part of which a count or a sum is a number by itself, with nothing left to bins."""
+    if isinstance(reading, SumReading) and reading.slack is None and reading.room is None:
+        return reading.part
+    if isinstance(reading, CountReading) and reading.room is None:
+        return reading.part
+    return None
+
+
+def _shares(parts: AggregateParts, layouts: Sequence[SelectLayout]) -> tuple[tuple[int, int], ...]:
+    """Which part is a share of which in some group, by their places in the question."""
+    texts = _texts(parts.found)
+    linear = {each.text: each.linear for each in parts.found}
+    named = {
+        (parts.found[above].text, parts.found[below].text)
+        for layout in layouts
+        for above, below in layout.quotients.values()
+    }
+    named |= set(_averages(parts, layouts).items())
+    found = [
+        (texts.index(above), texts.index(below))
+        for above, below in named
+        if any(map(_is_split, linear[above].cells, linear[below].cells))
+    ]
+    return tuple(sorted(found))
+
+
+def _is_split(above: Sequence[Product], below: Sequence[Product]) -> bool:
+    return len(above) == len(below) == 1 and split_of(above[0], below[0]) is not None
 
 
 def _policy_notes(universe: Universe) -> list[str]:

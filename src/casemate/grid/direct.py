@@ -17,7 +17,7 @@ from typing import Any
 
 from casemate.grid.product import Product
 from casemate.grid.question import Relation
-from casemate.grid.readings import Estimate, Origin, Outcome
+from casemate.grid.readings import Estimate, Origin, Outcome, ProofSource
 from casemate.grid.rows import SelectLayout, ShownTable, show
 from casemate.query.engines import PROTECTED, engine_of, group_by, render, rows
 from casemate.query.language import (
@@ -139,7 +139,7 @@ class PartSource:
     worth: Fraction = Fraction(1)
 
 
-EXACT_ZERO = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+EXACT_ZERO = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, proof=ProofSource.NOISE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Direct:
             parts.append(tuple(_estimates(cells, spreads)))
         return Outcome(tuple(parts), Origin.MEASURED)
 
-    def rows(self, outcome: Outcome) -> ShownTable:
+    def rows(self, outcome: Outcome, *, all_groups: bool = True) -> ShownTable:
         """The rows of the statement, from an outcome of these parts."""
         estimates = [
             [EXACT_ZERO] * each.size
@@ -208,7 +208,7 @@ class Direct:
             else [_scale(number, each.worth) for number in outcome.parts[each.part]]
             for each in self.origins
         ]
-        return show(self.layouts, self.limit, estimates)
+        return show(self.layouts, self.limit, estimates, all_groups=all_groups)
 
 
 def _estimates(cells: Sequence[int], spreads: Sequence[Spread]) -> list[Estimate]:
@@ -225,15 +225,18 @@ def _estimate(value: int, spread: Spread) -> Estimate:
     def around(width: float | None) -> tuple[float | None, float | None]:
         return (None, None) if width is None else (value - width, value + width)
 
-    return Estimate(float(value), *around(spread.width), spread.error, *around(spread.session))
+    session = around(spread.session)
+    return Estimate(
+        float(value), *around(spread.width), spread.error, *session, proof=ProofSource.NOISE
+    )
 
 
 def _scale(estimate: Estimate, unit: Fraction) -> Estimate:
     if unit == 1:
         return estimate
-    worth, numbers = float(unit), vars(estimate).items()
+    worth, numbers = float(unit), {**vars(estimate), "proof": None, "ratio": None}.items()
     scaled: dict[str, Any] = {n: None if each is None else each * worth for n, each in numbers}
-    return Estimate(**scaled)
+    return replace(Estimate(**scaled), proof=estimate.proof)
 
 
 # Reading ----------------------------------------------------------------------------------------

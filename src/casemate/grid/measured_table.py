@@ -20,7 +20,7 @@ from casemate.grid.product import (
     Product,
     contract,
 )
-from casemate.grid.question import Classes, all_codes
+from casemate.grid.question import CellClasses, all_codes
 from casemate.privacy.noise import Law, law_of, variance
 
 MAX_LEARNT_PRODUCTS = 2**10
@@ -34,7 +34,7 @@ class TableQuestion:
     `start` marks the tables that are measured before the first question and learnt together.
     """
 
-    classes: Classes
+    classes: CellClasses
     start: bool = False
     about: str = ""
 
@@ -61,7 +61,7 @@ class TableQuestion:
             tuple(given) if given is not None else usual
             for given, usual in zip(plain["classes"], whole.labels, strict=True)
         ]
-        return cls(Classes(whole.scope, tuple(labels)), plain["start"], plain["about"])
+        return cls(CellClasses(whole.scope, tuple(labels)), plain["start"], plain["about"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.grid.product import Floats, Product, Scope, contract, over_many_ranges, summed_area
-from casemate.grid.question import Classes, GridQuestion, all_codes, coarsest_classes, merge_codes
+from casemate.grid.question import (
+    CellClasses,
+    GridQuestion,
+    all_codes,
+    coarsest_classes,
+    merge_codes,
+)
 from casemate.query.snapping import histogram
 from casemate.table import Universe
 from casemate.table.sources import Source
@@ -38,18 +44,18 @@ MAX_AREA_AXES = 6
 class PrivateCells:
     """Counts of a protected table by scope; never printed."""
 
-    def __init__(self, shape: tuple[int, ...], count: Callable[[Classes], Counts]) -> None:
+    def __init__(self, shape: tuple[int, ...], count: Callable[[CellClasses], Counts]) -> None:
         self.shape = shape
         self._count = count
         self._tables: dict[Scope, Counts] = {}
         self._areas: dict[Scope, Floats] = {}
-        self._classes: dict[Classes, Counts] = {}
+        self._classes: dict[CellClasses, Counts] = {}
 
     @classmethod
     def of(cls, universe: Universe, source: Source, key: bytes | None) -> "PrivateCells":
         """The cells of an open table; `key` chooses the rows of a person that count."""
 
-        def count(classes: Classes) -> Counts:
+        def count(classes: CellClasses) -> Counts:
             return histogram(universe, classes.scope, source, key=key, labels=classes.labels)
 
         return cls(universe.shape, count)
@@ -71,7 +77,7 @@ class PrivateCells:
             self._tables[scope] = table
         return self._tables[scope]
 
-    def class_counts(self, classes: Classes) -> list[int]:
+    def class_counts(self, classes: CellClasses) -> list[int]:
         """The counts of a table whose cells were put together into classes."""
         table: list[int] = self._table(classes).ravel().tolist()
         return table
@@ -113,7 +119,7 @@ class PrivateCells:
     def _is_small(self, scope: Scope) -> bool:
         return math.prod(self.shape[attribute] for attribute in scope) <= MAX_COUNTED_CODES
 
-    def _table(self, classes: Classes) -> Counts:
+    def _table(self, classes: CellClasses) -> Counts:
         """The counts by class, put together here from a scope that is small."""
         if self._is_small(classes.scope):
             return merge_codes(self.marginal(classes.scope), classes)

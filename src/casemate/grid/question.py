@@ -23,7 +23,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.grid.product import Floats, Product, Scope
+from casemate.grid.product import Floats, Mask, Product, Scope
 from casemate.table import Budget, Neighbours, Policy, Protects
 
 
@@ -135,12 +135,14 @@ class GridQuestion:
 
     `together` says of how many cells at most one shown number is made: a proof of the number needs
     the proofs of as many cells at once. `ratios` has the parts that will be divided, cell by cell:
-    a sum, and the count of the same cells.
+    a sum, and the count of the same cells; `shares` those of which a count is divided by that of a
+    whole that it is part of.
     """
 
     parts: tuple[LinearCells, ...]
     together: int = 1
     ratios: tuple[tuple[int, int], ...] = ()
+    shares: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parts or not all(part.cells for part in self.parts):
@@ -179,6 +181,8 @@ class GridQuestion:
         ]
         if self.together > 1 or self.ratios:
             parts.append({"together": self.together, "ratios": self.ratios})
+        if self.shares:
+            parts.append({"shares": self.shares})
         written = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         if len(written) <= MAX_TEXT_CHARACTERS:
             return written
@@ -191,11 +195,54 @@ def ratio_residual(above: LinearCells, below: LinearCells, ratios: Sequence[floa
     for sums, counts, ratio in zip(above.cells, below.cells, ratios, strict=True):
         cells.append(
             tuple(
-                Product(count.shape, count.masks, _shifted_weights(added, count, ratio))
+                shifted_product(added, count, ratio)
                 for added, count in zip(sums, counts, strict=True)
             )
         )
     return LinearCells(tuple(cells), above.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSplit:
+    """A count over a whole in two: what codes of one attribute are worth, inside and outside."""
+
+    whole: Product
+    attribute: int
+    inside: Mask
+    worth: tuple[float, float]
+
+    @property
+    def part(self) -> Product:
+        """The records that are inside."""
+        return Product(self.whole.shape, {**self.whole.masks, self.attribute: self.inside})
+
+    @property
+    def rest(self) -> Product:
+        """The records of the whole that are outside."""
+        outside = (self.whole.factor(self.attribute) != 0) & ~self.inside
+        return Product(self.whole.shape, {**self.whole.masks, self.attribute: outside})
+
+
+def split_of(added: Product, whole: Product) -> CellSplit | None:
+    """The two classes in which records of a whole add one number each, by codes of one attribute.
+
+    >>> split_of(Product((2, 3), {1: np.array([True, False, False])}), Product((2, 3), {})).worth
+    (1.0, 0.0)
+    """
+    places = sorted({*added.scope, *whole.scope})
+    apart = [a for a in places if not np.array_equal(added.factor(a), whole.factor(a))]
+    if len(apart) != 1 or not whole.counts:
+        return None
+    factor, kept = added.factor(apart[0]), whole.factor(apart[0]) != 0
+    found = np.unique(factor[kept]).tolist()
+    if len(found) != 2 or factor[~kept].any():
+        return None
+    return CellSplit(whole, apart[0], kept & (factor == found[1]), (found[1], found[0]))
+
+
+def shifted_product(added: Product, count: Product, ratio: float) -> Product:
+    """One sum less so many times the count of the same records."""
+    return Product(count.shape, count.masks, _shifted_weights(added, count, ratio))
 
 
 def _shifted_weights(added: Product, count: Product, ratio: float) -> dict[int, Floats]:
@@ -242,7 +289,7 @@ Labels = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Classes:
+class CellClasses:
     """A scope and, for each of its attributes, the class of each code."""
 
     scope: Scope
@@ -282,10 +329,10 @@ class Classes:
         labels = [np.array(each, np.intp) for each in self.labels]
         return [(each, np.unique(each, return_index=True)[1]) for each in labels]
 
-    def without(self, axis: int) -> "Classes":
+    def without(self, axis: int) -> "CellClasses":
         """The classes of the other attributes."""
         kept = [place for place in range(len(self.scope)) if place != axis]
-        return Classes(
+        return CellClasses(
             tuple(self.scope[place] for place in kept), tuple(self.labels[place] for place in kept)
         )
 
@@ -316,15 +363,15 @@ class Classes:
         ]
 
 
-def all_codes(scope: Scope, shape: tuple[int, ...]) -> Classes:
+def all_codes(scope: Scope, shape: tuple[int, ...]) -> CellClasses:
     """The table of all codes of a scope."""
-    return Classes(scope, tuple(tuple(range(shape[attribute])) for attribute in scope))
+    return CellClasses(scope, tuple(tuple(range(shape[attribute])) for attribute in scope))
 
 
-def coarsest_classes(asked: GridQuestion) -> Classes:
+def coarsest_classes(asked: GridQuestion) -> CellClasses:
     """The coarsest table that answers every part of a question."""
     products = list(dict.fromkeys(each for part in asked.parts for each in part.products))
-    return Classes(asked.scope, tuple(_labels(products, a) for a in asked.scope))
+    return CellClasses(asked.scope, tuple(_labels(products, a) for a in asked.scope))
 
 
 def _labels(products: Sequence[Product], attribute: int) -> Labels:
@@ -336,7 +383,7 @@ def _labels(products: Sequence[Product], attribute: int) -> Labels:
     )
 
 
-def merge_codes(table: NDArray[np.int64], classes: Classes) -> NDArray[np.int64]:
+def merge_codes(table: NDArray[np.int64], classes: CellClasses) -> NDArray[np.int64]:
     """A table of counts with the codes of each class added up."""
     for axis, (labels, size) in enumerate(zip(classes.labels, classes.sizes, strict=True)):
         if size == len(labels):

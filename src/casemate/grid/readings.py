@@ -10,7 +10,7 @@ Guarantee  Wherever every number is within its bounds, so is the result: one que
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -28,12 +28,26 @@ class Origin(StrEnum):
     UNVERIFIED = "unverified"  # the stand-in's, and nothing checked it
 
 
+class ProofSource(StrEnum):
+    """What bounds are proven by; of several, a number has the last that its parts need."""
+
+    TABLES = "tables"  # those that were measured before the first question
+    NOISE = "noise"  # that of a measurement of its own, or none at all
+    IMPLIED = "implied"  # by what tables prove of fewer columns, and the gate
+    GATE = "gate"  # it compared the stand-in with the table
+
+
+Ratio = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+"""A mean in units, around the centre: its ends for this answer, and for all of a session; and an
+estimate of it with its typical error."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """One number: its proven bounds at the stated confidence, and a typical error, a guess.
 
     `session_lo` and `session_hi` hold for all answers of a dataset at once. All are None where
-    nothing is proven.
+    nothing is proven; `proof` says by what.
     """
 
     value: float
@@ -43,6 +57,8 @@ class Estimate:
     session_lo: float | None = None
     session_hi: float | None = None
     ratio_error: float | None = None  # of a sum that will be divided, around its ratio
+    proof: ProofSource | None = None
+    ratio: Ratio | None = None  # of a sum that will be divided: between which quotients that is
 
     def above(self, least: float) -> Self:
         """The same number, of which it is known that it is not below this."""
@@ -53,8 +69,12 @@ class Estimate:
 
     def with_guess(self, value: float, error: float) -> Self:
         """A better guess of the same number, as far as the bounds allow it."""
+        return replace(self, value=self.within(value), error=error)
+
+    def within(self, value: float) -> float:
+        """The nearest number that the bounds allow."""
         low = value if self.lo is None else max(value, self.lo)
-        return replace(self, value=low if self.hi is None else min(low, self.hi), error=error)
+        return low if self.hi is None else min(low, self.hi)
 
 
 @dataclass(frozen=True)
@@ -62,29 +82,45 @@ class Outcome:
     """The numbers of every part of a question, cell by cell.
 
     What is proven of them is proven at `confidence`; None where nothing has been kept of it.
+    `declared` says that each number is proven by itself, since it was named beforehand.
     """
 
     parts: tuple[tuple[Estimate, ...], ...]
     origin: Origin
     confidence: float | None = None
+    declared: bool = False
 
     def to_text(self) -> str:
         """As it is kept in the transcript."""
         cells = [[list(asdict(each).values()) for each in part] for part in self.parts]
         plain = {"origin": self.origin, "confidence": self.confidence, "parts": cells}
+        plain |= {"declared": True} if self.declared else {}
         return json.dumps(plain, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """What `to_text` wrote."""
         plain = json.loads(text)
-        parts = tuple(tuple(Estimate(*each) for each in part) for part in plain["parts"])
-        return cls(parts, Origin(plain["origin"]), plain["confidence"])
+        parts = tuple(tuple(map(_estimate, part)) for part in plain["parts"])
+        return cls(parts, Origin(plain["origin"]), plain["confidence"], "declared" in plain)
 
     def again(self) -> Self:
         """The same numbers, asked for again."""
         return replace(self, origin=Origin.CACHED)
 
+
+def _estimate(plain: Sequence[Any]) -> Estimate:
+    """What the transcript kept; the older kind has no proof."""
+    found = Estimate(*plain[:PROOF_PLACE])
+    proof, ratio = (*plain[PROOF_PLACE:], None, None)[:2]
+    if ratio is not None:
+        alone, session, value = (tuple(each) for each in ratio)
+        found = replace(found, ratio=(alone, session, value))
+    return found if proof is None else replace(found, proof=ProofSource(proof))
+
+
+PROOF_PLACE = 7
+"""Where a kept estimate has its proof."""
 
 # Numbers as they are shown ----------------------------------------------------------------------
 
@@ -106,6 +142,7 @@ class Noised:
     error: float | None = None
     session_lo: Scalar = None
     session_hi: Scalar = None
+    proof: ProofSource | None = None
 
     @classmethod
     def of(
@@ -128,6 +165,15 @@ class Noised:
         except TypeError:  # dates
             return None
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def joint_proof(proofs: Iterable[ProofSource | None]) -> ProofSource | None:
+    """The proof of a number that is made of several: None where one of them has none."""
+    found = list(proofs)
+    order = list(ProofSource)
+    if not found or any(each is None for each in found):
+        return None
+    return max((each for each in found if each is not None), key=order.index)
 
 
 def band_of(estimate: Estimate, session: bool) -> Band | None:
@@ -287,8 +333,11 @@ class AverageReading:
             return Noised.of(None, None, answer, session)
         offset = self.sum.value(estimates, group) / people.value
         error = self._error(estimates, group, offset)
-        value = self._within(offset)
-        return Noised.of(clamp(value, answer) if self.count.room else value, error, answer, session)
+        ratio, unit = self._ratio(estimates, group), float(self.sum.unit)
+        if ratio is not None and error is not None and ratio[2][1] * unit < error:
+            offset, error = (each * unit for each in ratio[2])
+        value = clamp(self._within(offset), answer)
+        return Noised.of(value, error, answer, session)
 
     def _error(self, estimates: Estimates, group: int, offset: float) -> float | None:
         """That of the sum around its ratio where it is known, else as if both erred apart.
@@ -314,9 +363,27 @@ class AverageReading:
         if people is None or total is None:
             return None
         if people[0] <= 0:
-            return self.low, self.high
+            ends = self._ratio_ends(estimates, group, session)
+            return self._within(ends[0]), self._within(ends[1])
         offsets = [end / count for end in total for count in people]
-        return self._within(min(offsets)), self._within(max(offsets))
+        low, high = self._ratio_ends(estimates, group, session)
+        least, most = max(low, min(offsets)), min(high, max(offsets))
+        if least > most:  # one of them is wrong, and the wider one says less
+            least, most = min(offsets), max(offsets)
+        return self._within(least), self._within(most)
+
+    def _ratio_ends(self, estimates: Estimates, group: int, session: bool) -> Band:
+        """Where the quotient itself was proven, whatever records are off middles."""
+        ratio = self._ratio(estimates, group)
+        if ratio is None:
+            return -math.inf, math.inf
+        low, high = ratio[session]
+        return low * float(self.sum.unit), high * float(self.sum.unit)
+
+    def _ratio(self, estimates: Estimates, group: int) -> Ratio | None:
+        """What was proven of the quotient, if no cell is cut."""
+        cut = self.sum.room is not None or self.count.room is not None
+        return None if cut else estimates[self.sum.part][group].ratio
 
 
 def joint_error(error: float | None, other: float) -> float | None:
@@ -353,5 +420,7 @@ def spread_between(
 
 
 def clamp(value: Any, ends: tuple[Any, Any] | None) -> Any:
-    """A value within its bounds, which noise may have left."""
-    return value if ends is None else min(max(value, ends[0]), ends[1])
+    """A value within its bounds, which noise may have left; NULL, or without bounds, as it is."""
+    if value is None or ends is None or None in ends:
+        return value
+    return min(max(value, ends[0]), ends[1])

@@ -1,22 +1,34 @@
 """The rows of a statement: results and keys put together, bounded, filtered, ordered and cut.
 
 HAVING, ORDER BY and LIMIT act on answered values alone, so they say nothing that the answers do not
-say. Every declared group is there before HAVING, whether or not anybody is in it. What is proven of
-a column follows from what is proven of its results, by interval arithmetic.
+say. Every declared group is there before HAVING, whether or not anybody is in it; a group that by
+the policy's own word nobody can be in is shown where somebody wants to see every group. What is
+proven of a column follows from what is proven of its results, by interval arithmetic.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 from casemate.grid.ranks import RankReading
-from casemate.grid.readings import Band, Estimates, Noised, Reading
+from casemate.grid.readings import (
+    Band,
+    CountReading,
+    Estimates,
+    Noised,
+    Ratio,
+    Reading,
+    SumReading,
+    clamp,
+    joint_proof,
+)
 from casemate.query import Ordering, Output
 from casemate.query.engines import Key
 from casemate.query.language import (
     NUMBERS,
+    TRUE,
     Call,
     Expression,
     KeyRef,
@@ -37,15 +49,20 @@ from casemate.table import ColumnType
 Read = Callable[[KeyRef | ResultRef], Band]
 
 
+Quotient = Callable[[int, int], Band | None]
+"""What is proven of one result over another by itself."""
+
+
 class NoBounds(Exception):
     """No bounds follow for this expression."""
 
 
-def bounds(expression: Expression, read: Read) -> Band:
+def bounds(expression: Expression, read: Read, quotient: Quotient = lambda *_: None) -> Band:
     """The bounds of an expression over results and keys; `NoBounds` where none follow.
 
-    Dependence between results is not followed, so bounds may be wider than needed and are never too
-    narrow. NULL has no bounds: they are those of the number, where there is one.
+    Dependence between results is not followed but for quotients that are proven as such, so bounds
+    may be wider than needed and are never too narrow. NULL has no bounds: they are those of the
+    number, where there is one.
     """
     if isinstance(expression, Literal):
         return constant(expression.value)
@@ -55,14 +72,60 @@ def bounds(expression: Expression, read: Read) -> Band:
         raise NoBounds
     branches = _branches(expression)
     if branches is not None:
-        return _around(branches, read)
+        return _around(branches, read, quotient)
+    joint = _joint(expression, quotient)
+    if joint is not None:
+        return _common(joint, expression, read)
     rule = RULES.get(expression.operation)
     if rule is None:
         raise NoBounds
-    found = rule(expression, [bounds(each, read) for each in expression.arguments])
+    found = rule(expression, [bounds(each, read, quotient) for each in expression.arguments])
     if not all(math.isfinite(end) for end in found):
         raise NoBounds
     return found
+
+
+def _joint(call: Call, quotient: Quotient) -> Band | None:
+    """The bounds of a multiple of one result over a multiple of another, proven as a quotient."""
+    if call.operation is not Operation.DIVIDE or call.type is ColumnType.INTEGER:
+        return None
+    above, below = (_multiple_of_result(each) for each in call.arguments)
+    if above is None or below is None:
+        return None
+    ends = quotient(above[1], below[1])
+    if ends is None:
+        return None
+    low, high = (end * above[0] / below[0] for end in ends)
+    return min(low, high), max(low, high)
+
+
+def _multiple_of_result(expression: Expression) -> tuple[float, int] | None:
+    """So many times which result an expression is."""
+    if isinstance(expression, ResultRef):
+        return 1.0, expression.index
+    if not isinstance(expression, Call):
+        return None
+    first, *rest = expression.arguments
+    if expression.operation in (Operation.NULLIF, Operation.CAST):
+        found = _multiple_of_result(first)
+        same = expression.type in NUMBERS and found is not None and found[0] == 1
+        return found if same else None  # a result is whole, so that a cast to numbers keeps it
+    if expression.operation is Operation.MULTIPLY:
+        for times, other in ((first, rest[0]), (rest[0], first)):
+            found = _multiple_of_result(other)
+            if isinstance(times, Literal) and times.value and found is not None:
+                return constant(times.value)[0] * found[0], found[1]
+    return None
+
+
+def _common(joint: Band, expression: Call, read: Read) -> Band:
+    """What follows from the bounds of both results as well, where that says anything."""
+    try:
+        low, high = bounds(expression, read)
+    except NoBounds:
+        return joint
+    found = max(low, joint[0]), min(high, joint[1])
+    return found if found[0] <= found[1] else (low, high)  # one of them is wrong
 
 
 def constant(value: Scalar) -> Band:
@@ -83,10 +146,10 @@ def _branches(call: Call) -> Sequence[Expression] | None:
     return None
 
 
-def _around(branches: Sequence[Expression], read: Read) -> Band:
+def _around(branches: Sequence[Expression], read: Read, quotient: Quotient) -> Band:
     """Around all branches but those that are always NULL."""
     found = [
-        bounds(each, read)
+        bounds(each, read, quotient)
         for each in branches
         if not isinstance(each, Literal) or each.value is not None
     ]
@@ -178,13 +241,38 @@ class ShownTable:
 
 @dataclass(frozen=True, eq=False)
 class SelectLayout:
-    """One select: its groups in order, how its results are read, and what it makes of them."""
+    """One select: its groups in order, how its results are read, and what it makes of them.
+
+    `quotients` has the results of which one is divided by another, each with its part: that of the
+    first has what is proven of the quotient.
+    """
 
     keys: tuple[Key, ...]
     readings: tuple[Reading, ...]
     outputs: tuple[Output, ...]
     having: Expression
     order: tuple[Ordering, ...]
+    impossible: frozenset[int] = frozenset()  # groups that the policy says nobody is in
+    quotients: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether any result is a quantile, MIN or MAX."""
+        return any(isinstance(each, RankReading) for each in self.readings)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every shown number is a count or a sum, as wide as its noise makes it."""
+        results = [each.expression for each in self.outputs if _results_in(each.expression)]
+        return all(
+            isinstance(each, ResultRef)
+            and isinstance(self.readings[each.index], CountReading | SumReading)
+            for each in results
+        )
+
+    def unfiltered(self, most: int | None = None) -> "SelectLayout":
+        """The first groups, or all of them, whatever HAVING keeps and in their own order."""
+        return replace(self, keys=self.keys[:most], having=TRUE, order=())
 
     def together(self, origin: Callable[[int], object] = int) -> int:
         """Of how many cells a number is made at most, if parts of one origin are read once."""
@@ -198,9 +286,15 @@ class SelectLayout:
         return most
 
 
-def show(layouts: Sequence[SelectLayout], limit: int | None, estimates: Estimates) -> ShownTable:
+def show(
+    layouts: Sequence[SelectLayout],
+    limit: int | None,
+    estimates: Estimates,
+    *,
+    all_groups: bool = True,
+) -> ShownTable:
     """The rows of a statement from the numbers of every part."""
-    made = [row for layout in layouts for row in _rows(layout, estimates)]
+    made = [row for layout in layouts for row in _rows(layout, estimates, all_groups)]
     made = _sort_rows(made, layouts[0].order)
     names = tuple(each.name for each in layouts[0].outputs)
     rows = tuple(row.cells for row in made[:limit])
@@ -213,16 +307,34 @@ class _SelectRow:
     places: tuple[Scalar, ...]  # by which it is ordered
 
 
-def _rows(layout: SelectLayout, estimates: Estimates) -> Iterable[_SelectRow]:
+def _rows(layout: SelectLayout, estimates: Estimates, all_groups: bool) -> Iterable[_SelectRow]:
     outputs = [relax_integers(each.expression) for each in layout.outputs]
     order = [relax_integers(each.expression) for each in layout.order]
     having = relax_integers(layout.having)
     for group, key in enumerate(layout.keys):
-        row = _Group(key, [each.read(estimates, group) for each in layout.readings])
+        if group in layout.impossible and not all_groups:
+            continue
+        ratios = {
+            pair: estimates[above][group].ratio for pair, (above, _) in layout.quotients.items()
+        }
+        row = _Group(key, [_result(each, estimates, group) for each in layout.readings], ratios)
         if row.value(having) is True:
             yield _SelectRow(
                 tuple(row.cell(each) for each in outputs), tuple(row.value(each) for each in order)
             )
+
+
+def _result(reading: Reading, estimates: Estimates, group: int) -> Noised:
+    """What an aggregate shows in a group, and by what it is proven."""
+    found = reading.read(estimates, group)
+    if found.lo is None and found.hi is None:
+        return found
+    used = (
+        estimates[part][group * size + step]
+        for part, size in reading.needed.items()
+        for step in range(size)
+    )
+    return replace(found, proof=joint_proof(each.proof for each in used))
 
 
 def _widths(layouts: Sequence[SelectLayout], estimates: Estimates) -> Iterable[str]:
@@ -247,6 +359,7 @@ class _Group:
 
     key: Key
     results: Sequence[Noised]
+    ratios: Mapping[tuple[int, int], Ratio | None]
 
     def value(self, expression: Expression) -> Scalar:
         """An expression over answered values."""
@@ -264,7 +377,11 @@ class _Group:
             return Noised(value)
         answer, session = (self._bounds(expression, level) for level in (False, True))
         number = float(value) if isinstance(value, Decimal) else value
-        return Noised.of(number, self._error(expression, used), answer, session)
+        error = self._error(expression, used)
+        found = Noised.of(clamp(number, answer), error, answer, session)
+        if answer is None:
+            return found
+        return replace(found, proof=joint_proof(self.results[place].proof for place in used))
 
     def _read(self, moved: dict[int, float]) -> Callable[[Any], Scalar]:
         def read(reference: KeyRef | ResultRef) -> Scalar:
@@ -286,8 +403,12 @@ class _Group:
                 raise NoBounds
             return band
 
+        def quotient(above: int, below: int) -> Band | None:
+            ratio = self.ratios.get((above, below))
+            return None if ratio is None else ratio[session]
+
         try:
-            return bounds(expression, read)
+            return bounds(expression, read, quotient)
         except NoBounds:
             return None
 
@@ -303,6 +424,19 @@ class _Group:
                 return None
             carried.append(float(ends[0]) - float(ends[1]))  # type: ignore[arg-type]  # numbers, as the value is
         return math.hypot(*carried) / 2
+
+
+def divided_results(expression: Expression) -> set[tuple[int, int]]:
+    """Which results an expression divides by which, each times a constant."""
+    found = set[tuple[int, int]]()
+
+    def note(above: int, below: int) -> None:
+        found.add((above, below))
+
+    for node in walk(expression):
+        if isinstance(node, Call):
+            _joint(node, note)
+    return found
 
 
 def _results_in(expression: Expression) -> list[int]:

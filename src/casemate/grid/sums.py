@@ -18,6 +18,8 @@ from casemate.errors import Unsupported
 from casemate.grid.product import Floats
 from casemate.query.language import (
     LARGEST_STEP,
+    NUMBERS,
+    ColumnRef,
     Expression,
     Interval,
     Literal,
@@ -32,9 +34,10 @@ from casemate.query.snapping import (
     Summand,
     breaks,
     step_function,
+    sum_spans,
     with_engine_conditions,
 )
-from casemate.table import Attribute, ColumnType
+from casemate.table import Attribute, ColumnType, Universe
 
 MAX_SHORT_DENOMINATOR = 10**9
 """Denominators up to this are looked for behind a double: 0.1 is written for a tenth."""
@@ -106,6 +109,38 @@ def _power(base: int, top: Fraction, most: int) -> Fraction:
     while top / unit > MAX_UNITS_PER_ROW - 1:
         unit *= base
     return unit
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredSums:
+    """What the codes of a numeric attribute are worth in sums and means of the column itself.
+
+    `weights` are the middles of cells and what is left around them, around the centre and as they
+    are, first the `centred` middles, in units; `slack` is the most that is left.
+    """
+
+    weights: tuple[Floats, ...]
+    centred: Floats
+    unit: Fraction
+    slack: float
+
+
+def declared_sums(universe: Universe) -> dict[int, DeclaredSums]:
+    """The declared worth of every numeric attribute."""
+    found = {}
+    for place, attribute in enumerate(universe.attributes):
+        if attribute.type not in NUMBERS:
+            continue
+        _, spans = sum_spans(ColumnRef(attribute.column, attribute.type), universe)
+        kept = spans[: attribute.reserved]
+        centre = centre_of(kept, attribute.type)
+        shifted = [Interval(each.low - centre, each.high - centre) for each in kept]
+        plain, centred = (grid_of([*each, spans[attribute.reserved]]) for each in (kept, shifted))
+        every = (centred.weights, plain.weights, plain.slack, centred.slack)
+        weights = tuple(each for each in every if each.any())
+        slack = float(centred.slack.max(initial=0.0))
+        found[place] = DeclaredSums(weights, centred.weights, centred.unit, slack)
+    return found
 
 
 # Measured directly -----------------------------------------------------------------------------

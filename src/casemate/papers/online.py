@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from casemate.doors import (
     Closed,
     Content,
+    Declared,
     Easy,
     Edition,
     Gate,
@@ -469,7 +470,7 @@ class LiteralConstruction:
 
     def _take(self, content: Content) -> None:
         """What one entry means: an easy answer, a surprise, or the number that follows it."""
-        if isinstance(content, Opened | Closed | PeopleTotal):
+        if isinstance(content, Opened | Closed | PeopleTotal | Declared):
             return
         self._require_own(content.question, Edition(content.policy, content.data))
         if isinstance(content, Hard):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from casemate.exact import Bound, System
 from casemate.published.cell_secrets import Secrets, integer_row
 from casemate.published.people import People, check_constant
+from casemate.published.public_absence import Absent, lineage_with_absence
 from casemate.published.shown import (
     ShownCell,
     ShownForm,
@@ -37,7 +38,6 @@ from casemate.query.records import (
     Cut,
     Unknown,
     counting,
-    lineage,
 )
 from casemate.table import Policy
 from casemate.table.sources import Source
@@ -128,15 +128,20 @@ class _Row:
 
 
 def equations(
-    columns: Sequence[ShownColumn], policy: Policy, source: Source, there: Sequence[SecretRows] = ()
+    columns: Sequence[ShownColumn],
+    policy: Policy,
+    source: Source,
+    there: Sequence[SecretRows] = (),
+    absent: Absent | None = None,
 ) -> Equations:
     """Every published number of the columns as an equation in the records' secrets.
 
-    `there` are selects of which secrets decide what rows they have.
+    `there` are selects of which secrets decide what rows they have, `absent` says of which records
+    everybody knows that they have no value.
     """
     counts = [presence(each.select) for each in there]
     needed = list(dict.fromkeys([a for c in columns for a in _behind(c)] + counts))
-    found = lineage(needed, source)
+    found = lineage_with_absence(needed, source, absent or {})
     people = People.of(found.records, policy, source)
     check_constant({each.column for each in found.unknowns}, people, policy, source)
     secrets = Secrets(found, needed, policy, people)
@@ -342,18 +347,6 @@ def with_rows(equations: Equations, kept: Sequence[int]) -> Equations:
         factor=tuple(equations.factor[row] for row in kept),
         public=tuple(equations.public[row] for row in kept),
         places=tuple(equations.places[row] for row in kept),
-    )
-
-
-def with_columns(equations: Equations, kept: NDArray[np.int64]) -> Equations:
-    """The same equations about some of the secrets; the others add nothing."""
-    system = equations.system
-    everything = system.part(np.arange(system.rows), kept)
-    return replace(
-        equations,
-        system=replace(everything, right=system.right),
-        record=equations.record[kept],
-        unknown=equations.unknown[kept],
     )
 
 

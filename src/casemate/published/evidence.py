@@ -113,22 +113,24 @@ def missing_counts(columns: Sequence[Column], source: Source) -> dict[str, int]:
 
 
 def with_missingness(policy: Policy, source: Source) -> tuple[Policy, dict[str, str]]:
-    """What is taken for granted about missing values, and a sentence on each column that has some.
+    """What is taken for granted about missing values, and a sentence on each column declared so.
 
-    Without a policy file nobody has said whether it is secret who has no value: it is taken to be.
+    The sentences are the same whether anybody has no value or not. Without a policy file nobody has
+    said whether it is secret who has no value: it is taken to be.
     """
-    counts = missing_counts(policy.private(), source)
     declared = policy.private()
     if policy.path is None:
+        counts = missing_counts(declared, source)
         some = [column for column in declared if column.name in counts]
         policy = _with_missing(policy, {Missing.NONE: Missing.SECRET}, some)
     sentences = {
         Missing.SECRET: "whether {} is missing was taken to be secret",
         Missing.PUBLIC: "who has no {} was taken to be known to everybody",
     }
-    said = ((each.name, sentences.get(each.missing)) for each in declared)
     return policy, {
-        name: sentence.format(name) for name, sentence in said if sentence and name in counts
+        each.name: sentences[each.missing].format(each.name)
+        for each in declared
+        if each.missing in sentences
     }
 
 

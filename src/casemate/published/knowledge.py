@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, shown_name
 from casemate.exact import Bound, Box, Region, System, is_empty
 from casemate.published.cell_secrets import integer_array
 from casemate.published.equation_system import Equations
@@ -225,11 +225,22 @@ def about_people(name: str, knowledge: Knowledge, people: People) -> Knowledge:
     for record, (low, high) in knowledge.known.items():
         place = people.place(record)
         if place is None:
-            raise Misconfigured("what is known is about a record that is not in the table")
+            raise Misconfigured(
+                f"what is known is about record {shown_name(str(record))}, a record that is not in "
+                f"the table; {_names_of_records(people)}"
+            )
         for row in (place,) if owners is None else people.copies(name, int(owners[place])).tolist():
             before = found.get(row, (None, None))
             found[row] = tighter(before[0], low, max), tighter(before[1], high, min)
     return replace(knowledge, known={people.record(row): ends for row, ends in found.items()})
+
+
+def _names_of_records(people: People) -> str:
+    """What records are called."""
+    first = people.record(0) if len(people.records) else None
+    if first == 1:
+        return f"records are rows below the header, from 1 to {len(people.records):,}"
+    return "records are called by the table's key"
 
 
 def prior_of(

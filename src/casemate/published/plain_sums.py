@@ -3,17 +3,18 @@
 Nothing here is compiled: every audit and every attack asks whether it is one of a large table.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 from casemate.published.equation_system import Place, place_of, target
+from casemate.published.evidence import missing_counts
 from casemate.published.shown import ShownCell, all_shown_cells, exact
 from casemate.published.statements import Publication, ShownColumn
 from casemate.query import Function, Select
 from casemate.query.engines import Key, tables
-from casemate.query.language import TRUE
+from casemate.query.language import TRUE, all_of, present
 from casemate.query.records import ONE, Term, linear_form
 from casemate.query.sketch import Selection
 from casemate.table import PerPerson, Policy
@@ -34,15 +35,26 @@ def is_large(found: Publication, policy: Policy, source: Source) -> bool:
     return int(counted["n"].values[0]) * len(found.columns) > MAX_STORED_ENTRIES
 
 
-def plain_sum_term(column: ShownColumn, policy: Policy) -> Term | None:
-    """The private number that a column adds up, each record's once, or None for anything else."""
+def plain_sum_term(
+    column: ShownColumn, policy: Policy, incomplete: Collection[str] = ()
+) -> Term | None:
+    """The private number that a column adds up, each record's once, or None for anything else.
+
+    Of columns that are `incomplete` everybody knows who has no value, and whoever has none is in
+    no sum.
+    """
     if column.below is not None or column.empty is not None or len(column.form.weights) > 1:
         return None
     aggregate = column.select.aggregates[column.form.weights[0][0]]
     terms = linear_form(aggregate)
     if aggregate.function not in SUMMING or aggregate.joins or terms is None or len(terms) > 1:
         return None
-    return next((term for term in terms if _is_plain(term, policy)), None)
+    term = next((term for term in terms if _is_plain(term, policy)), None)
+    if term is None or term.unknown is None or aggregate.argument is None:
+        return term
+    if term.unknown.column not in incomplete:
+        return term
+    return replace(term, predicate=all_of(term.predicate, present(aggregate.argument)))
 
 
 def _is_plain(term: Term, policy: Policy) -> bool:
@@ -128,11 +140,11 @@ def numbers(
 
     `at_once` reads all cells together, for somebody who will ask for all of them.
     """
-    cells = ShownCellsOf(source)
+    cells, incomplete = ShownCellsOf(source), missing_counts(policy.private(), source)
     if at_once:
         cells.read(dict.fromkeys(column.select for column in columns))
     for column in columns:
-        term = plain_sum_term(column, policy)
+        term = plain_sum_term(column, policy, incomplete)
         if term is None or column.form.rounded or column.within:
             continue
         keys: Sequence[Key] = [()]

@@ -25,15 +25,14 @@ from casemate.published.cell_secrets import largest_size, numerators
 from casemate.published.equation_system import (
     Equations,
     equations,
-    with_columns,
-    with_rows,
     with_sides,
 )
 from casemate.published.evidence import missing_counts
+from casemate.published.public_absence import Absent
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
-from casemate.query.records import Category
+from casemate.query.records import possible_values
 from casemate.table import ColumnType, Policy
 from casemate.table.sources import Source, quote_name
 
@@ -92,9 +91,8 @@ def verified_equations(
     found: Publication, policy: Policy, source: Source
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
-    everything = equations(found.columns, policy, source, found.there)
-    system = _without_missing(everything, policy, source)
-    system = _about_secrets(system, _explained_by_absence(found.columns, policy, source))
+    absent = _publicly_missing(policy, source)
+    system = equations(found.columns, policy, source, found.there, absent)
     sums = _TrueSums.of(system, source)
     slacks = _roundings(system, found.columns, sums)
     refused = _different(system, found.columns, sums, slacks)
@@ -108,56 +106,16 @@ def verified_equations(
     return with_sides(system, tuple(lows), tuple(highs), system.open_ends), found
 
 
-def _without_missing(found: Equations, policy: Policy, source: Source) -> Equations:
-    """The equations without numbers that everybody knows to be missing: these add nothing.
-
-    Nor is such a number past any cut.
-    """
-    numbers = {
-        which: each.column
-        for which, each in enumerate(found.unknowns)
-        if not isinstance(each.category, Category) and not _may_be_missing(policy, each.column)
-    }
-    known = {name: column_values(name, source) for name in sorted(set(numbers.values()))}
-    kept = np.ones(found.system.columns, np.bool_)
-    pairs = zip(found.unknown.tolist(), found.record.tolist(), strict=True)
-    for column, (which, place) in enumerate(pairs):
-        if which in numbers:
-            kept[column] = known[numbers[which]][found.people.record(place)] is not None
-    return found if kept.all() else with_columns(found, np.flatnonzero(kept))
-
-
-def _explained_by_absence(
-    columns: Sequence[ShownColumn], policy: Policy, source: Source
-) -> set[tuple[int, str]]:
-    """The columns that show the table's own answers about a number that some publicly have not.
-
-    How many values there are is one, where everybody knows who has one.
-    """
-    known = [each for each in policy.private() if not each.nullable]
-    absent = missing_counts(known, source).keys()
-    return {
-        (each.query, each.output.name)
-        for each in columns
-        if not each.told and any(absent & part.private_argument for part in each.select.aggregates)
-    }
-
-
-def _about_secrets(found: Equations, explained: set[tuple[int, str]]) -> Equations:
-    """The equations without those that no secret explains, and that public absence does."""
-    filled = np.zeros(found.system.rows, np.bool_)
-    filled[found.system.row] = True
-    kept = [
-        row
-        for row, place in enumerate(found.places)
-        if filled[row] or found.low[row] == 0 or (place.query, place.column) not in explained
+def _publicly_missing(policy: Policy, source: Source) -> Absent:
+    """For each private number the records of which everybody knows that they have none."""
+    known = [
+        each for each in policy.private() if not each.nullable and possible_values(each) is None
     ]
-    return found if len(kept) == found.system.rows else with_rows(found, kept)
-
-
-def _may_be_missing(policy: Policy, name: str) -> bool:
-    declared = policy.column(name)
-    return declared is None or declared.nullable
+    columns = {name: column_values(name, source) for name in missing_counts(known, source)}
+    return {
+        name: frozenset(record for record, value in of_record.items() if value is None)
+        for name, of_record in columns.items()
+    }
 
 
 def _different(

@@ -14,7 +14,7 @@ Soft       The cells of a table of three or more attributes are few people each,
            `test_a_noisy_wide_table_is_approached_and_not_matched` shows both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from casemate.grid import (
     Scope,
 )
 from casemate.surrogate.histogram import Histogram, Target
+from casemate.surrogate.kept_fit import FitState
 from casemate.surrogate.projection import (
     KnownTotal,
     check_grid,
@@ -95,12 +96,19 @@ class DenseSurrogate:
     """A dense stand-in that agrees with all that was measured, as far as the noise allows.
 
     `total` is what is known of the number of records and `total_variance` how well: 0 for a
-    public number, infinity for none; measured totals and tables then sharpen it.
+    public number, infinity for none; measured totals and tables then sharpen it. It starts even,
+    or from a `prior` with a share for each cell.
     """
 
-    def __init__(self, shape: tuple[int, ...], total: float, total_variance: float = 0.0) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        total: float,
+        total_variance: float = 0.0,
+        prior: Floats | None = None,
+    ) -> None:
         self.shape = tuple(int(width) for width in shape)
-        self._histogram = Histogram(self.shape)
+        self._histogram = Histogram(self.shape, prior)
         self._total = KnownTotal(total, total_variance)
         self._held: list[Held] = []
 
@@ -132,12 +140,9 @@ class DenseSurrogate:
 
     def learn(self, measurements: Sequence[Measurement], sweeps: int = DEFAULT_SWEEPS) -> None:
         """Learn from what was published together, such as all tables of two attributes."""
-        for measurement in measurements:
-            check_grid(self.shape, measurement)
-        for measurement in measurements:
-            self._total.count(measurement)
-        fresh = [held for held in map(_hold, measurements) if held.target.scope]
-        self._held += fresh
+        before = len(self._held)
+        self.note(measurements)
+        fresh = self._held[before:]
         self._agree()
         if len(fresh) < len(self._held):
             self._sweep(fresh)
@@ -146,6 +151,39 @@ class DenseSurrogate:
         )
         for _ in range(sweeps):
             self._sweep(order)
+
+    def note(
+        self,
+        measurements: Sequence[Measurement],
+        sweeps: int = DEFAULT_SWEEPS,  # noqa: ARG002 - of a fit that is made afresh each time
+    ) -> None:
+        """Take what was published together into account, and leave the fitting to `resume`."""
+        for measurement in measurements:
+            check_grid(self.shape, measurement)
+        for measurement in measurements:
+            self._total.count(measurement)
+        self._held += [held for held in map(_hold, measurements) if held.target.scope]
+
+    def fitted(self) -> FitState:
+        """The cells, and the multipliers of the soft steps."""
+        thetas = {f"theta {place}": held.theta for place, held in self._wide()}
+        return self._histogram.state() | thetas
+
+    def resume(self, fitted: FitState) -> None:
+        """Go on from a fit of all that was noted."""
+        thetas = {f"theta {place}": held for place, held in self._wide()}
+        if fitted.keys() != thetas.keys() | Histogram.STATE or any(
+            fitted[name].shape != held.theta.shape for name, held in thetas.items()
+        ):
+            raise ValueError("this fit is of other measurements")
+        self._histogram.restore(fitted)
+        for name, held in thetas.items():
+            held.theta = fitted[name]
+
+    def _wide(self) -> Iterator[tuple[int, HeldTable]]:
+        for place, held in enumerate(self._held):
+            if isinstance(held, HeldTable) and _is_wide(held):
+                yield place, held
 
     def _agree(self) -> None:
         """Let the narrow tables that share an attribute agree about it."""

@@ -12,7 +12,7 @@ Departure  The normaliser is worked out, never summed: an update inside a 0/1 qu
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -305,6 +305,19 @@ class Histogram:
         self._tables = MarginalTables()
         self._scale = 1.0
         self._settle()
+
+    STATE = frozenset(("cells", "scale"))
+
+    def state(self) -> dict[str, Floats]:
+        """Everything that it holds, to be kept."""
+        return {"cells": self._cells, "scale": np.array([self._scale])}
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        """Hold what was kept."""
+        if state["cells"].shape != self._cells.shape or state["scale"].shape != (1,):
+            raise ValueError(f"these cells are not of the grid {self.shape}")
+        self._tables.forget()
+        self._cells, self._scale = state["cells"], float(state["scale"][0])
 
     # What it answers -----------------------------------------------------------------------
 

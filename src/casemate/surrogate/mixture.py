@@ -25,7 +25,7 @@ Departure  It approaches measurements by least squares in units of their noise, 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +33,18 @@ import numpy as np
 from casemate.compiled import compiled
 from casemate.grid import Floats, Marginal, Measurement, Product, Scope
 from casemate.surrogate.histogram import MAX_DENSE_CELLS
+from casemate.surrogate.kept_fit import FitState
 from casemate.surrogate.mixture_residuals import (
+    MAX_PLAIN_NUMBERS,
     Evidence,
     MixtureMisfit,
     Places,
     ProductMixture,
     ShareLayout,
     balanced_split,
-    chain,
     evidence,
+    joined_axes,
+    plain_transpose_product,
     transpose_product,
 )
 from casemate.surrogate.projection import KnownTotal, check_grid, checked_shape
@@ -135,6 +138,17 @@ def product_value(weights: Floats, by_code: Floats, support: ProductSupport) -> 
     for k in range(weights.size):
         total += product[k]
     return total
+
+
+def plain_product_value(weights: Floats, by_code: Floats, support: ProductSupport) -> float:
+    """The same bits as `product_value`, by the same sums in the same order."""
+    codes, factors, ends = support
+    product, start = weights, 0
+    for end in ends:
+        terms = factors[start:end, None] * by_code[codes[start:end]]
+        product = product * (np.add.accumulate(terms, axis=0)[-1] if end > start else 0.0)
+        start = end
+    return float(np.add.accumulate(product)[-1]) + 0.0
 
 
 # The fit ----------------------------------------------------------------------------------------
@@ -258,6 +272,9 @@ DEFAULT_COMPONENTS = 200
 DEFAULT_SWEEPS = 10
 """The length of a fit, unless more is asked for."""
 
+MAX_PLAIN_ANSWERS = 64
+"""More questions at once are answered by a compiled pass, which takes some time to load."""
+
 STEPS_PER_SWEEP = 60
 """So many steps of the descent stand for one sweep."""
 
@@ -302,6 +319,14 @@ class MixtureSurrogate:
 
     def answer(self, product: Product) -> float:
         """The value of one question, in counts."""
+        return self._value(product, plain_product_value)
+
+    def answers(self, products: Sequence[Product]) -> Floats:
+        """The values of many questions, in counts."""
+        value = product_value if len(products) > MAX_PLAIN_ANSWERS else plain_product_value
+        return np.array([self._value(product, value) for product in products], np.float64)
+
+    def _value(self, product: Product, value: Callable[..., float]) -> float:
         if product.shape != self.shape:
             raise ValueError(f"a question about the grid {product.shape} met one of {self.shape}")
         codes, factors, ends = [], [], []
@@ -315,11 +340,7 @@ class MixtureSurrogate:
             return self.total
         support = ProductSupport(np.concatenate(codes), np.concatenate(factors), np.cumsum(ends))
         mixture, by_code = self._by_code
-        return self.total * product_value(mixture.weights, by_code, support)
-
-    def answers(self, products: Sequence[Product]) -> Floats:
-        """The values of many questions, in counts."""
-        return np.array([self.answer(product) for product in products], np.float64)
+        return self.total * value(mixture.weights, by_code, support)
 
     def marginal(self, scope: Scope) -> Floats:
         """The counts over a scope."""
@@ -334,8 +355,12 @@ class MixtureSurrogate:
             np.ascontiguousarray(self.mixture.shares[:, self._layout.columns(a)]) for a in scope
         ]
         middle, weights = balanced_split(widths), self.mixture.weights[:, None]
-        left, right = chain(axes[:middle], weights), chain(axes[middle:], np.ones_like(weights))
-        cells: Floats = self.total * transpose_product(left[-1], right[-1])
+        left = joined_axes(axes[:middle], weights)
+        right = joined_axes(axes[middle:], np.ones_like(weights))
+        few = weights.size * math.prod(widths) <= MAX_PLAIN_NUMBERS
+        cells: Floats = self.total * (plain_transpose_product if few else transpose_product)(
+            left, right
+        )
         return cells.reshape(widths)
 
     def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
@@ -355,6 +380,10 @@ class MixtureSurrogate:
 
     def learn(self, measurements: Sequence[Measurement], sweeps: int = DEFAULT_SWEEPS) -> None:
         """Learn from what was published together; the longest fit ever asked for counts."""
+        self.note(measurements, sweeps)
+
+    def note(self, measurements: Sequence[Measurement], sweeps: int = DEFAULT_SWEEPS) -> None:
+        """Take what was published together into account, and leave the fitting to `resume`."""
         for measurement in measurements:
             check_grid(self.shape, measurement)
         for measurement in measurements:
@@ -362,6 +391,18 @@ class MixtureSurrogate:
         self._measured += measurements
         self._sweeps = max(self._sweeps, sweeps)
         self._fit = None
+
+    def fitted(self) -> FitState:
+        """The weights and the shares of the mixture."""
+        return self.mixture._asdict()
+
+    def resume(self, fitted: FitState) -> None:
+        """Go on from a fit of all that was noted."""
+        form = {"weights": (self._components,), "shares": (self._components, sum(self.shape))}
+        if {name: each.shape for name, each in fitted.items()} != form:
+            raise ValueError("this fit is of another mixture")
+        mixture = ProductMixture(**fitted)
+        self._fit = mixture, np.ascontiguousarray(mixture.shares.T)
 
     @property
     def _by_code(self) -> tuple[ProductMixture, Floats]:

@@ -66,6 +66,30 @@ def transpose_product(left: Floats, right: Floats) -> Floats:
     return sums
 
 
+MAX_PLAIN_NUMBERS = 2**20
+"""Up to so many products of numbers are added up without a compiled pass, which first has to be
+loaded: that takes longer than a whole answer."""
+
+
+def plain_transpose_product(left: Floats, right: Floats) -> Floats:
+    """The same bits as `transpose_product`, by the same sums in the same order."""
+    pairs = left[:, :, None] * right[:, None, :]
+    fours = left.shape[0] // 4 * 4
+    four = (pairs[each:fours:4] for each in range(4))
+    first, second, third, fourth = four
+    added = np.concatenate([(first + second) + (third + fourth), pairs[fours:]])
+    return np.asarray(np.add.accumulate(added, axis=0)[-1] + 0.0)
+
+
+def joined_axes(axes: Sequence[Floats], first: Floats) -> Floats:
+    """For each component all products of what comes first and a number of each axis."""
+    joined = first
+    for axis in axes:
+        pairs = joined[:, :, None] * axis[:, None, :]
+        joined = pairs.reshape(joined.shape[0], -1)
+    return joined
+
+
 @compiled
 def matrix_product(left: Floats, table: Floats) -> Floats:
     """For each component k the sum over p of left[k, p] * table[p, q]."""

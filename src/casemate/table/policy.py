@@ -188,7 +188,16 @@ SECTIONS = ("table", "columns", "public", "budget", "answer")
 TABLE = ("source", "key", "person", "rows_per_person", "version", *FORMAT)
 PUBLIC = ("source", "key")
 BUDGET = ("epsilon", "delta", "neighbours", "protects", "ledger")
-ANSWER = ("strategy", "start", "surprises", "ration", "questions", "confidence", "exhausted")
+ANSWER = (
+    "strategy",
+    "start",
+    "surprises",
+    "ration",
+    "questions",
+    "confidence",
+    "exhausted",
+    "prior",
+)
 
 
 def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
@@ -213,7 +222,7 @@ def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
         rows_per_person=rows_per_person,
         public_tables=() if absent else _public_tables(document, place),
         budget=_budget(document.section("budget")),
-        answering=_answering(document.section("answer")),
+        answering=_answering(document.section("answer"), absent),
         format=usual,
         version=table.text("version") or "1",
         path=document.file,
@@ -355,25 +364,40 @@ def _ledger(section: TomlTable) -> str | None:
 # Answers --------------------------------------------------------------------------------------
 
 
-def _answering(section: TomlTable | None) -> Answering:
+def _answering(section: TomlTable | None, absent: bool) -> Answering:
     if section is None:
         return Answering()
     section.allow(*ANSWER)
-    usual = Answering()
+    usual, listed = Answering(), isinstance(section.entries.get("questions"), str)
     found = Answering(
         strategy=section.choice("strategy", Strategy) or usual.strategy,
         start=_share(section, "start", usual.start),
         surprises=section.whole("surprises", least=1) or usual.surprises,
         ration=section.whole("ration", least=1),
-        questions=section.whole("questions", least=1),
+        questions=None if listed else section.whole("questions", least=1),
+        declared=_file_beside(section, "questions", absent) if listed else None,
         confidence=_share(section, "confidence", usual.confidence),
         exhausted=section.choice("exhausted", Exhausted) or usual.exhausted,
+        prior=_file_beside(section, "prior", absent),
     )
     if found.strategy in (Strategy.GAUSSIAN, Strategy.LAPLACE) and found.questions is None:
         raise section.mistake(
-            "questions", f"is missing; `{found.strategy}` needs to know how many share the budget"
+            "questions",
+            f"{'names a file' if listed else 'is missing'}; `{found.strategy}` needs to know how "
+            f"many share the budget",
         )
     return found
+
+
+def _file_beside(section: TomlTable, key: str, absent: bool) -> str | None:
+    """The file that a key names, with its path made absolute."""
+    name = section.text(key)
+    if name is None:
+        return None
+    path = (section.file.parent / name).absolute()
+    if not absent and not path.is_file():
+        raise section.mistake(key, f"names {path}, and there is no such file")
+    return str(path)
 
 
 def _share(section: TomlTable, key: str, usual: Fraction) -> Fraction:

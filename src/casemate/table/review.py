@@ -247,10 +247,11 @@ class Review:
     people_over_limit: int | None
     universe: Universe  # the grid on which questions are answered privately
     warnings: tuple[str, ...]
+    not_exact: str | None = None  # why audits and attacks, which need every cell, refuse it
 
 
 def review_policy(policy: str | Path | Policy) -> tuple[Policy, Review]:
-    """Open the table of a policy as private answers read it, and review it."""
+    """Open the table of a policy as private answers read it, then as audits do, and review it."""
     with Table.open(policy, by_policy=True, filled=True) as table:
         if not table.policy.columns:
             raise Misconfigured(
@@ -259,7 +260,17 @@ def review_policy(policy: str | Path | Policy) -> tuple[Policy, Review]:
             )
         if table.policy.key is not None:
             check_key(table.source, table.policy.key)
-        return table.policy, review(table)
+        typed, found = table.policy, review(table)
+    return typed, replace(found, not_exact=_why_not_exact(policy))
+
+
+def _why_not_exact(policy: str | Path | Policy) -> str | None:
+    """Why a table cannot be opened with every cell read exactly; None if it can."""
+    try:
+        with Table.open(policy):
+            return None
+    except Misconfigured as error:
+        return str(error)
 
 
 def review(table: Table) -> Review:

@@ -185,12 +185,14 @@ class Answering:
     """How the budget is used to answer questions."""
 
     strategy: Strategy = Strategy.AUTO
-    start: Fraction = Fraction(1, 4)  # of the budget, for the tables that come first
-    surprises: int = 25  # how many questions may find the stand-in wrong
+    start: Fraction = Fraction(1, 2)  # of the budget, for the tables that come first
+    surprises: int = 8  # how many questions may find the stand-in wrong
     ration: int | None = None  # the same for one principal; None: no limit of its own
     questions: int | None = None  # how many are expected; needed where each is paid for
+    declared: str | None = None  # a file of questions that are named before anything is measured
     confidence: Fraction = Fraction(19, 20)
     exhausted: Exhausted = Exhausted.REFUSE
+    prior: str | None = None  # a public table that the stand-in starts from
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from casemate.errors import Misconfigured
 from casemate.table.schema import Column, ColumnType, PerPerson, Policy, PublicTable, Role
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.exact_cells import check_exact
-from casemate.table.sources.files import ColumnsInMemory
+from casemate.table.sources.place import ColumnsInMemory
 from casemate.table.sources.source import RECORD, Frame, Series, Source, quote_name
 from casemate.table.table import Table
 
@@ -74,7 +74,7 @@ def _check_alike(table: Table, name: str, first: Table, first_name: str) -> None
     if table.policy.key is None:
         raise Misconfigured(
             f"{name} has no `key`, by which people of one release are found again in another; "
-            f"declare it in a policy"
+            f"name it with --key, or declare it in a policy"
         )
     if (table.policy.person is None) is not (first.policy.person is None):
         raise Misconfigured(f"only one of {first_name} and {name} declares `person`; let both")

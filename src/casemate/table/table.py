@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from casemate.errors import Misconfigured, checked_path
 from casemate.table.policy import load_policy
@@ -26,15 +26,32 @@ from casemate.table.schema import (
     misfit,
 )
 from casemate.table.shipped.tables import names, shipped_table
-from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.exact_cells import check_exact
-from casemate.table.sources.files import ColumnsInMemory
-from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, redact_source
-from casemate.table.sources.postgres import PostgresSource
-from casemate.table.sources.source import Source, SourceView, literal, no_column, quote_name
+from casemate.table.sources.place import (
+    FORMS,
+    ColumnsInMemory,
+    DuckDBTable,
+    Place,
+    PostgresTable,
+    beside,
+    find,
+    redact_source,
+)
+from casemate.table.sources.source import (
+    LaterSource,
+    Source,
+    SourceView,
+    literal,
+    no_column,
+    quote_name,
+)
 from casemate.table.sources.text_numbers import TextColumn, TextNumbers
 from casemate.table.sources.types import ByPolicy, type_of_values, typed_by_policy
 from casemate.table.toml import join_words, toml_key
+
+if TYPE_CHECKING:
+    from casemate.table.sources.duckdb import DuckDBSource
+    from casemate.table.sources.postgres import PostgresSource
 
 SQL_TYPES = {
     ColumnType.BOOLEAN: "BOOLEAN",
@@ -133,6 +150,7 @@ class Table:
         texts: Collection[str] = (),
         by_policy: bool = False,
         filled: bool = False,
+        later: bool = False,
         decimals: bool = False,
     ) -> Self:
         """Open a policy (`.toml`), a source path or URL, or a shipped table, in that order.
@@ -145,7 +163,9 @@ class Table:
         A cell that cannot be computed with exactly is refused by its column
         (`sources.exact_cells`). With `by_policy` types come from the policy alone and no cell makes
         opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
-        cells from missing ones. With `decimals` private columns of a CSV file without a declared
+        cells from missing ones, and `later` opens the source when something of it is first
+        needed, where the policy alone tells everything else. With `decimals` private columns of
+        a CSV file without a declared
         type are decimals, whatever their cells look like.
         """
         if not isinstance(where, Policy):
@@ -160,15 +180,15 @@ class Table:
         place, own_policy = _locate(policy.source if policy else str(where), folder, origin)
         named = [private] if isinstance(private, str) else private
         options = _OpenOptions(
-            named, key, memory_limit, outsider, texts, by_policy, filled, decimals
+            named, key, memory_limit, outsider, texts, by_policy, filled, later, decimals
         )
         if policy is not None and not policy.columns and own_policy is not None:
             raise Misconfigured(f"{origin} comes with a policy, so nothing else is said of it")
-        try:
-            return cls(*_open_source(policy or own_policy, place, folder, options))
-        except Misconfigured as error:
-            sentence = str(error) if origin in str(error) else f"{origin}: {error}"
-            raise Misconfigured(sentence) from None
+        with _named_in_errors(origin):
+            described = policy or own_policy
+            if described is not None and _tells_all(described, place, options):
+                return cls(*_open_later(described, place, options, origin))
+            return cls(*_open_source(described, place, folder, options))
 
     def close(self) -> None:
         """Let go of the source."""
@@ -298,6 +318,16 @@ def _public_place(public: PublicTable, place: Place | ColumnsInMemory, folder: P
 # Opening it -----------------------------------------------------------------------------------
 
 
+@contextmanager
+def _named_in_errors(origin: str) -> Iterator[None]:
+    """Inside, whatever is wrong with a table names the table."""
+    try:
+        yield
+    except Misconfigured as error:
+        sentence = str(error) if origin in str(error) else f"{origin}: {error}"
+        raise Misconfigured(sentence) from None
+
+
 class _OpenOptions(NamedTuple):
     """What `Table.open` is asked for."""
 
@@ -308,7 +338,27 @@ class _OpenOptions(NamedTuple):
     texts: Collection[str]
     by_policy: bool
     filled: bool
+    later: bool
     decimals: bool
+
+
+def _tells_all(policy: Policy, place: Place | ColumnsInMemory, options: _OpenOptions) -> bool:
+    """Whether nothing but its cells is needed of a source: no public table, and no key to find."""
+    keyed = policy.key is not None or not isinstance(place, DuckDBTable | PostgresTable)
+    return options.later and options.by_policy and keyed and not policy.public_tables
+
+
+def _open_later(
+    policy: Policy, place: Place | ColumnsInMemory, options: _OpenOptions, origin: str
+) -> tuple[Policy, Source]:
+    """The policy as it is read, and a source that waits until something of it is needed."""
+
+    def open_now() -> Source:
+        with _named_in_errors(origin):
+            return _connect(policy, place, {}, options)
+
+    dialect = "postgres" if isinstance(place, PostgresTable) else "duckdb"
+    return _typed(policy), LaterSource(dialect, open_now)
 
 
 def _open_source(
@@ -351,7 +401,7 @@ def _missing(
     policy: Policy,
     private: Sequence[str],
     texts: Collection[str],
-    source: DuckDBSource | PostgresSource,
+    source: "DuckDBSource | PostgresSource",
 ) -> tuple[Column, ...]:
     """The private columns that the source does not have."""
     declared = [column for column in policy.private() if column.name not in source.fields()]
@@ -367,13 +417,15 @@ def _connect(
     place: Place | ColumnsInMemory,
     public: Mapping[str, tuple[Place, str]],
     options: _OpenOptions,
-) -> DuckDBSource | PostgresSource:
+) -> "DuckDBSource | PostgresSource":
     key, person = options.key or policy.key, policy.person
     by_policy = ByPolicy.of(policy, filled=options.filled) if options.by_policy else None
     remote = {n: (p, k) for n, (p, k) in public.items() if isinstance(p, PostgresTable)}
     local = {n: (p, k) for n, (p, k) in public.items() if not isinstance(p, PostgresTable)}
     types = _declared_types(policy, options.private, options.decimals)
     if not isinstance(place, PostgresTable) and not remote:
+        from casemate.table.sources.duckdb import DuckDBSource
+
         return DuckDBSource(
             place,
             key=key,
@@ -385,6 +437,8 @@ def _connect(
             by_policy=by_policy,
         )
     if isinstance(place, PostgresTable) and not local:
+        from casemate.table.sources.postgres import PostgresSource
+
         return PostgresSource(
             place,
             key=key,
@@ -404,7 +458,7 @@ def _every_column(fields: Mapping[str, ColumnType], form: CellFormat) -> tuple[C
     return tuple(Column(name, type=type_, format=form) for name, type_ in fields.items())
 
 
-def _complete_types(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
+def _complete_types(policy: Policy, source: "DuckDBSource | PostgresSource") -> Policy:
     """The policy with every type filled in, checked against what the source has."""
     if policy.person is not None and policy.person not in source.fields():
         raise no_column("table.person", policy.person, source.fields())
@@ -416,18 +470,23 @@ def _complete_types(policy: Policy, source: DuckDBSource | PostgresSource) -> Po
     )
 
 
-def _read_by_policy(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
+def _read_by_policy(policy: Policy, source: "DuckDBSource | PostgresSource") -> Policy:
     """The policy with the types that it gives itself; only public tables tell theirs."""
+    return replace(_typed(policy), key=source.key, public_tables=_public_tables(policy, source))
+
+
+def _typed(policy: Policy) -> Policy:
+    """The policy with the types that it gives itself, which its bounds and values must suit."""
     typed = typed_by_policy(policy)
     for column in typed.columns:
         wrong = column.type and misfit(column, column.type)
         if wrong:
             raise Misconfigured(f"`columns.{toml_key(column.name)}.{wrong[0]}` {wrong[1]}")
-    return replace(typed, key=source.key, public_tables=_public_tables(policy, source))
+    return typed
 
 
 def _public_tables(
-    policy: Policy, source: DuckDBSource | PostgresSource
+    policy: Policy, source: "DuckDBSource | PostgresSource"
 ) -> tuple[PublicTable, ...]:
     return tuple(
         replace(table, columns=_every_column(source.fields(table.name), CellFormat()))
@@ -435,7 +494,7 @@ def _public_tables(
     )
 
 
-def _check_column(column: Column, source: DuckDBSource | PostgresSource) -> Column:
+def _check_column(column: Column, source: "DuckDBSource | PostgresSource") -> Column:
     key = f"columns.{toml_key(column.name)}"
     if column.name in source.left_out:
         raise Misconfigured(
@@ -445,9 +504,10 @@ def _check_column(column: Column, source: DuckDBSource | PostgresSource) -> Colu
     if type_ is None:
         raise no_column(key, column.name, source.fields())
     if column.type not in (None, type_):
-        found = why_text(source, column) if column.type in NUMBERS else None
-        why = f"; {found.sentence}" if found and type_ is ColumnType.TEXT else ""
-        raise Misconfigured(f"`{key}.type` is {column.type}, and the source has {type_}{why}")
+        text = column.type in NUMBERS and type_ is ColumnType.TEXT
+        found = why_text(source, column) if text else None
+        why = f'declare type = "{type_}", or none' if found is None else found.sentence
+        raise Misconfigured(f"`{key}.type` is {column.type}, and the source has {type_}; {why}")
     wrong = misfit(column, type_)
     if wrong is not None:
         raise Misconfigured(f"`{key}.{wrong[0]}` {wrong[1]}")
@@ -461,12 +521,12 @@ def why_text(source: Source, column: Column) -> TextNumbers | None:
     return text.numbers(column.format)
 
 
-def _unusable(name: str, source: DuckDBSource | PostgresSource) -> str:
+def _unusable(name: str, source: "DuckDBSource | PostgresSource") -> str:
     return f"a column of type {source.left_out[name]}, which queries cannot use"
 
 
 def _make_private(
-    policy: Policy, private: Sequence[str], source: DuckDBSource | PostgresSource
+    policy: Policy, private: Sequence[str], source: "DuckDBSource | PostgresSource"
 ) -> Policy:
     """The policy with some more columns private."""
     for name in private:

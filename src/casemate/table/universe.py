@@ -147,6 +147,15 @@ class Attribute:
         return self.size - 1
 
     @property
+    def may_be_missing(self) -> bool:
+        """Whether the policy itself says that a record may be in the reserved cell.
+
+        Listed values are all that a column may hold, and what is beyond bounds is counted as the
+        bound: so it is where values may be missing, or cells stand for missing ones.
+        """
+        return self.column.nullable or bool(self.column.format.markers)
+
+    @property
     def single(self) -> bool:
         """Whether each cell is one value."""
         if self.kind is AttributeKind.VALUES:

@@ -354,7 +354,7 @@ def _note(sentence: str, quiet: bool) -> None:
         print(sentence, file=sys.stderr, flush=True)
 
 
-class Stop:
+class StopSignal:
     """Whether the process was asked to end, and how."""
 
     def __init__(self) -> None:
@@ -370,9 +370,9 @@ class Stop:
 
 
 @contextmanager
-def until_stopped() -> Iterator[Stop]:
+def until_stopped() -> Iterator[StopSignal]:
     """Inside, an interrupt or a request to terminate ends the work in order, not in the middle."""
-    stop, numbers = Stop(), (signal.SIGINT, signal.SIGTERM)
+    stop, numbers = StopSignal(), (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, stop.ask) for number in numbers]
     try:
         yield stop

@@ -200,7 +200,7 @@ def _reachable(count: int, top: int) -> int:
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """New rules for some sites in the middle of a round."""
 
     wider: Mapping[int, Rule] = field(default_factory=dict)  # one word each: no answer is needed
@@ -212,7 +212,7 @@ class EndRound:
     """Collect the exact counts of all sites and begin again."""
 
 
-Wish = Change | EndRound | None
+Wish = RuleChange | EndRound | None
 """What an engine wants after a report; None to go on."""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, Engine, PublishedCount, Wish
+from casemate.track.engine import EndRound, Engine, PublishedCount, RuleChange, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.reporting_rule import Blocks, Rule
 from casemate.track.setting import Count
@@ -306,7 +306,7 @@ class Server:
         match wish:
             case EndRound():
                 self.call_round()
-            case Change(wider, narrower):
+            case RuleChange(wider, narrower):
                 self._change(wider, answer=False)
                 self._change(narrower, answer=True)
 
@@ -360,6 +360,6 @@ def _needs_answer(rule: Rule) -> bool:
 
 def _unsettles(wish: Wish) -> bool:
     """Whether an engine's estimate is right only once its wish is granted and answered."""
-    if isinstance(wish, Change):
+    if isinstance(wish, RuleChange):
         return any(map(_needs_answer, wish.narrower.values()))
     return isinstance(wish, EndRound)

@@ -1,5 +1,6 @@
 """The plan of a budget: a function of the policy, that never costs more than there is."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -41,14 +42,20 @@ def test_a_plan_never_costs_more_than_its_budget(
     assert all_of_it(plan) >= amount.amount * Fraction(2, 3)  # rounding up costs little
 
 
-def test_the_usual_plan_spends_a_quarter_on_tables_and_halves_the_rest() -> None:
+def test_the_usual_plan_spends_half_on_tables_and_halves_the_rest() -> None:
     plan = plan_of(means(), ADULT, Answering())
     assert plan.strategy is Strategy.WARM and len(plan.start) == 28
     whole = means().amount
-    assert plan.gate is not None and plan.gate.runs == 25
-    assert float(plan.start_price / whole) == pytest.approx(1 / 4, rel=1e-3)
-    assert float(25 * plan.run_price / whole) == pytest.approx(3 / 8, rel=1e-3)
-    assert float(25 * plan.price_of(plan.surprise_law) / whole) == pytest.approx(3 / 8, rel=1e-3)
+    assert plan.gate is not None and plan.gate.runs == 8
+    assert float(plan.start_price / whole) == pytest.approx(1 / 2, rel=1e-3)
+    assert float(8 * plan.run_price / whole) == pytest.approx(1 / 4, rel=1e-3)
+    assert float(8 * plan.price_of(plan.surprise_law) / whole) == pytest.approx(1 / 4, rel=1e-3)
+
+
+def test_the_number_of_people_costs_half_of_a_table_beside_tables() -> None:
+    plan = plan_of(means(), ADULT, Answering())
+    total, table = plan.price_of(plan.total_law), plan.price_of(plan.start_law)
+    assert float(total / table) == pytest.approx(1 / 2, rel=1e-3)
 
 
 def test_noise_follows_from_the_budget_and_the_relation() -> None:
@@ -85,3 +92,23 @@ def test_the_epsilon_that_an_amount_pays_for_costs_no_more(amount: Fraction) -> 
     epsilon = plan.epsilon_of(amount)
     assert epsilon**2 / 2 <= amount
     assert float(epsilon**2 / 2) == pytest.approx(float(amount), rel=1e-5)
+
+
+def test_tables_of_sums_cost_what_their_cells_are_of_all() -> None:
+    cells = [3, 6, 17, 17, 3]
+    plan = plan_of(means(), ADULT, Answering(), sums=cells)
+    assert all_of_it(plan) <= means().amount
+    assert float(sum(plan.sums) / means().amount) == pytest.approx(1 / 10)
+    even = sum(plan.sums, start=Fraction(0)) / len(cells)
+
+    def squares(prices: Sequence[Fraction]) -> Fraction:
+        """Of all means: noise of 1/price over people of whom each cell has 1/cells."""
+        return sum(
+            (Fraction(each) ** 2 / price for each, price in zip(cells, prices, strict=True)),
+            start=Fraction(0),
+        )
+
+    assert squares(plan.sums) < squares([even] * len(cells))
+    assert all(
+        each / size == plan.sums[0] / cells[0] for each, size in zip(plan.sums, cells, strict=True)
+    )

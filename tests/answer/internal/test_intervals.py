@@ -16,7 +16,7 @@ from casemate.answer.intervals import (
     measured_estimates,
     noised_estimate,
 )
-from casemate.answer.schedule import Holds, easy_interval
+from casemate.answer.schedule import easy_interval
 from casemate.grid import (
     GridQuestion,
     LinearCells,
@@ -54,8 +54,8 @@ def easy(asked: GridQuestion, value: float, relation: Relation = Relation()) -> 
 
 def reaches(people: int) -> tuple[int, int]:
     assert GATE is not None
-    alone = easy_interval(GATE, 7, 0.95, Holds.ALONE)
-    session = easy_interval(GATE, 7, 0.975, Holds.TOGETHER)
+    alone = easy_interval(GATE, 7, 0.95)
+    session = easy_interval(GATE, 7, 1 - 0.05 / 4)
     return (alone + 1) * people - 1, (session + 1) * people - 1
 
 
@@ -122,8 +122,8 @@ def test_what_everybody_knows_has_no_width() -> None:
 def test_later_measurements_and_more_cells_have_a_smaller_chance_to_fail_in_a_session() -> None:
     first, second = (FailureChances.of(COUNT, 0.95, ordinal) for ordinal in (1, 2))
     assert first.alone == second.alone == pytest.approx(0.05)
-    assert first.session == pytest.approx(0.05 / 4) and second.session == first.session / 4
-    assert sum(FailureChances.of(COUNT, 0.95, j).session for j in range(1, 10_000)) < 0.05 / 2
+    assert first.session == pytest.approx(0.05 / 8) and second.session == first.session / 4
+    assert sum(FailureChances.of(COUNT, 0.95, j).session for j in range(1, 10_000)) < 0.05 / 4
     pair = GridQuestion((*COUNT.parts, *SUM.parts), together=2)
     assert FailureChances.of(pair, 0.95, 1).alone == pytest.approx(0.025)
     assert FailureChances.of(pair, 0.95, 1).session == first.session / 2

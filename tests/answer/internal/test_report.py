@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate import Session
-from casemate.answer.answer import Answer, Forecast, Spending, Standing
-from casemate.answer.report import ROWS_DRAWN, answer_report, budget_report, forecast_report
-from casemate.grid import Noised, Origin
+from casemate.answer.answer import Answer, BudgetStanding, Forecast, Spending, Spent
+from casemate.answer.drawing import ROWS_DRAWN
+from casemate.answer.report import answer_report, budget_report, forecast_report
+from casemate.grid import Noised, Origin, ProofSource
 from casemate.privacy import Cost, Currency, epsilon_of, price
 from casemate.privacy.cost import Unbounded
 from casemate.privacy.ledger import Terms
@@ -30,18 +31,20 @@ NOTHING = Spending(Fraction(0), Fraction(0))
 SOME = Spending(Fraction(1, 400), Fraction(3, 10))
 LEFT = Spending(Fraction(1, 50), Fraction(9, 10))
 PURE = Spending(None, Fraction(1, 4))
+STILL, MORE = Spent(SOME, SOME, LEFT), Spent(NOTHING, SOME, LEFT)
 
 GROUPED = Answer(
     'SELECT sex, COUNT(*) FROM "t" GROUP BY sex',
     ("sex", "count"),
     (
-        ("Female", Noised(10_012.4, 9_050.0, 10_974.25, 31.5, 8_000.0, 12_000.0)),
-        (None, Noised(0.0, 0.0, 962.0, 12.0, 0.0, 2_000.0)),
+        ("Female", Noised(10_012.4, 9_050.0, 10_974.25, 31.5, 8_000.0, 12_000.0, ProofSource.GATE)),
+        (None, Noised(0.0, 0.0, 962.0, 12.0, 0.0, 2_000.0, ProofSource.GATE)),
     ),
     Origin.SURROGATE,
     0.95,
     NOTHING,
     LEFT,
+    STILL,
     ("ages are counted in bins of 5",),
 )
 DATED = Answer(
@@ -52,6 +55,7 @@ DATED = Answer(
     0.9,
     SOME,
     LEFT,
+    MORE,
 )
 UNPROVEN = Answer(
     "SELECT COUNT(*) FROM t",
@@ -61,9 +65,10 @@ UNPROVEN = Answer(
     0.95,
     NOTHING,
     PURE,
+    Spent(PURE, PURE, Spending(None, Fraction(1))),
 )
-FORECAST = Forecast("SELECT COUNT(*) FROM t", SOME, LEFT, False, ("a note",))
-STANDING = Standing(
+FORECAST = Forecast("SELECT COUNT(*) FROM t", SOME, LEFT, MORE, False, ("a note",))
+STANDING = BudgetStanding(
     dataset="people.csv",
     budget=LEFT,
     spent=SOME,
@@ -99,11 +104,11 @@ def headline(report: Report) -> str:
 def test_an_answer_is_an_aligned_table_with_its_cost_and_notes() -> None:
     assert lines(answer_report(GROUPED)) == [
         "sex      count   ±  proven, 95 %     source",
-        "Female  10,012  32  9,050 to 10,974  surrogate",
-        "NULL         0  12  0 to 962         surrogate",
+        "Female  10,012  32  9,050 to 10,974  surrogate, gate",
+        "NULL         0  12  0 to 962         surrogate, gate",
         "",
         "surrogate: from the stand-in, and the gate let it pass",
-        "cost: nothing; left: rho 0.02 (epsilon 0.9)",
+        "cost: nothing; spent so far: epsilon 0.3 of 0.9",
         "",
         "note: ages are counted in bins of 5",
     ]
@@ -132,13 +137,14 @@ def test_what_is_not_known_of_a_number_is_left_open(cell: Noised, shown: str) ->
     assert found[1].split() == shown.split()
     assert found[2].split() == ["2024", "–", "–", "unverified"], "a constant is shown as it is"
     assert "unverified: from the stand-in, and nothing checked it: nothing is proven" in found
-    assert "cost: nothing; left: epsilon 0.25" in found
+    assert "cost: nothing; spent so far: epsilon 0.25 of 1" in found
 
 
 def test_what_was_spent_is_never_called_nothing() -> None:
-    spent = Spending(Fraction(1, 400), Fraction(0))  # at a delta near 1
-    assert "cost: rho 0.0025 (epsilon 0)" in as_text(answer_report(replace(DATED, cost=spent)))
-    assert "cost: nothing" in as_text(answer_report(replace(DATED, cost=NOTHING)))
+    after = Spending(Fraction(1, 400), Fraction(0))  # at a delta near 1
+    spent = replace(DATED, spent=Spent(NOTHING, after, LEFT))
+    assert "cost: epsilon 0 of 0.9 spent before, 0 after" in as_text(answer_report(spent))
+    assert "cost: nothing" in as_text(answer_report(replace(DATED, spent=STILL)))
 
 
 def test_an_answer_without_noise_is_not_said_to_have_any() -> None:
@@ -158,7 +164,7 @@ def test_an_answer_without_noise_is_not_said_to_have_any() -> None:
 def test_the_object_of_an_answer_has_exactly_these_fields() -> None:
     first = {"value": 10_012.4, "lo": 9_050.0, "hi": 10_974.25, "error": 31.5}
     other = {"value": 0.0, "lo": 0.0, "hi": 962.0, "error": 12.0}
-    source = {"source": "surrogate"}
+    source = {"source": "surrogate", "proof": "gate"}
     assert as_json(answer_report(GROUPED)) == {
         "schema": "casemate.answer/1",
         "columns": ["sex", "count"],
@@ -166,6 +172,11 @@ def test_the_object_of_an_answer_has_exactly_these_fields() -> None:
         "confidence": 0.95,
         "cost": {"rho": 0.0, "epsilon": 0.0},
         "remaining": {"rho": 0.02, "epsilon": 0.9},
+        "spent": {
+            "before": {"rho": 0.0025, "epsilon": 0.3},
+            "after": {"rho": 0.0025, "epsilon": 0.3},
+            "budget": {"rho": 0.02, "epsilon": 0.9},
+        },
         "notes": ["ages are counted in bins of 5"],
     }
     cell = as_json(answer_report(GROUPED, session=True))["rows"][0][1]
@@ -220,7 +231,7 @@ def test_the_page_says_what_was_asked_what_it_cost_and_where_it_comes_from() -> 
     assert headline(report) == "2 rows, from the stand-in, and the gate let it pass."
     assert root.findtext("body/main/header/p/code") == GROUPED.sql
     words = " ".join("".join(root.itertext()).split())
-    assert "rho 0.02 (epsilon 0.9)" in words and "ages are counted in bins of 5" in words
+    assert "epsilon 0.3 of 0.9" in words and "ages are counted in bins of 5" in words
 
 
 def width(line: ET.Element) -> float:
@@ -296,24 +307,29 @@ def test_what_comes_from_outside_is_escaped(report: Report) -> None:
 
 def test_a_forecast_says_what_it_costs_at_most_and_why() -> None:
     assert lines(forecast_report(FORECAST)) == [
-        "costs at most: rho 0.0025 (epsilon 0.3); left: rho 0.02 (epsilon 0.9)",
+        "costs at most: epsilon 0 of 0.9 spent before, 0.3 after",
         "it costs less where the stand-in is close enough already; nothing was asked and nothing "
         "was charged",
         "",
         "note: a note",
     ]
-    known = as_text(forecast_report(replace(FORECAST, cost=NOTHING, known=True)))
+    known = as_text(forecast_report(replace(FORECAST, cost=NOTHING, spent=STILL, known=True)))
     assert "costs at most: nothing" in known and "it was answered before" in known
     poor = forecast_report(replace(FORECAST, remaining=NOTHING))
     assert "more than is left" in as_text(poor)
     measured = forecast_report(FORECAST, measured=True)
     assert "that is what a fresh measurement costs" in as_text(measured)
     assert "That is what a fresh measurement costs;" in as_html(measured)
-    assert headline(measured).startswith("Costs at most: rho 0.0025 (epsilon 0.3); left: ")
+    assert headline(measured) == "Costs at most: epsilon 0 of 0.9 spent before, 0.3 after."
     assert as_json(forecast_report(replace(FORECAST, remaining=PURE))) == {
         "schema": "casemate.forecast/1",
         "cost": {"rho": 0.0025, "epsilon": 0.3},
         "remaining": {"rho": None, "epsilon": 0.25},
+        "spent": {
+            "before": {"rho": 0.0, "epsilon": 0.0},
+            "after": {"rho": 0.0025, "epsilon": 0.3},
+            "budget": {"rho": 0.02, "epsilon": 0.9},
+        },
         "known": False,
         "notes": ["a note"],
     }

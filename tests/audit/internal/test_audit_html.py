@@ -197,8 +197,8 @@ def test_the_map_marks_who_takes_part_and_who_tips() -> None:
     dots = [(each.attrib["class"], each.findtext("title")) for each in figure.iter("circle")]
     assert dots == [
         ("soft", "record 1: query 1 takes part"),
-        ("strong", "record 1: query 3 tipped it"),
-        ("strong", "record 2: query 3 tipped it"),
+        ("strong", "record 1: query 3 is the last one needed"),
+        ("strong", "record 2: query 3 is the last one needed"),
     ]
 
 
@@ -210,6 +210,34 @@ def test_the_histogram_counts_everybody_once() -> None:
     assert [place for place, there in enumerate(bars) if there] == [0, 5, 9, 10]
     values = [each.text for each in figure.iter("text") if each.get("class") == "value"]
     assert values.count("1") == 4
+
+
+def test_the_histogram_leaves_out_whoever_is_left_open() -> None:
+    ranges = tuple(interval(i, 0, 2 * SECRET) for i in range(3))
+    audit = replace(empty(3), bounds=ranges, undecided=("key-0",), unchecked=("key-1",))
+    (section,) = parsed(as_html(audit)).findall(".//section[@id='shrinkage']")
+    values = [each.text for each in section.iter("text") if each.get("class") == "value"]
+    assert values[0] == "1"
+    assert "2 of records that are left open are not in it" in "".join(section.itertext())
+    nobody = replace(audit, undecided=("key-0", "key-1", "key-2"), unchecked=())
+    assert not parsed(as_html(nobody)).findall(".//section[@id='shrinkage']")
+
+
+@pytest.mark.parametrize(
+    ("undeclared", "advice"),
+    [
+        (("bounds", "integer"), "--bounds LO:HI and --integer if they are known, else take them"),
+        (("integer",), "another reason: --integer if that is known, else take them as exposed"),
+        ((), "who is left open for another reason as exposed"),
+    ],
+)
+def test_only_what_is_not_declared_yet_is_asked_for(
+    undeclared: tuple[str, ...], advice: str
+) -> None:
+    reasons = (OpenReason("undecided", ("key-0",), "no proof was found"),)
+    audit = replace(empty(3), undecided=("key-0",), reasons=reasons, undeclared=undeclared)
+    said = "".join(parsed(as_html(audit)).itertext())
+    assert advice in said and ("--bounds" in said) is ("bounds" in undeclared)
 
 
 def test_refusals_say_where_and_why(hospital: Audited) -> None:

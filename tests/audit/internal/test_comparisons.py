@@ -1,5 +1,6 @@
 """Comparisons of private numbers with constants, through the whole audit."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -79,9 +80,14 @@ QUARTERS = tuple(Decimal(each) / 4 for each in range(13))
 CONDITIONS = ["TRUE", "sex = 'f'", "age > 1", "age = 2"]
 
 
-def real_world(rng: Random) -> World:
+def real_world(rng: Random, *, hidden: bool = False) -> World:
     """Two or three numbers from 0 to 3, on a grid finer than all constants and published values."""
     secret = Secret("income", "DECIMAL(6,2)", "min = 0\nmax = 3", QUARTERS)
+    values: list[Decimal | None] = list(HALVES)
+    if hidden:
+        policy = f'{secret.policy}\nmissing = "secret"'
+        secret = replace(secret, policy=policy, possible=(*QUARTERS, None))
+        values = [None, *HALVES[:1], *HALVES]
     rows = tuple(
         {
             "id": i,
@@ -89,7 +95,7 @@ def real_world(rng: Random) -> World:
             "age": rng.choice([1, 2, 3]),
             "weight": 1,
             "area": 1,
-            "income": rng.choice(HALVES),
+            "income": rng.choice(values),
         }
         for i in range(1, rng.choice([2, 3, 3]) + 1)
     )
@@ -131,5 +137,41 @@ def test_numbers_that_are_only_compared_get_the_verdict_of_brute_force(
         expected = {(each.record, each.value) for each in exposed(world, tables)}
         assert (found.refused, found.undecided, found.unchecked) == ((), (), ()), log
         assert {(each.record, each.value) for each in found.exposed} == expected, log
+        hits += len(expected)
+    assert hits > 0
+
+
+@pytest.mark.parametrize("where", ["k = 1 AND x > 0", "x > 0", "k < 3 AND x > 0 AND k <> 2"])
+def test_a_comparison_does_not_tell_0_from_a_missing_value(where: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("k,g,x\n1,b,\n2,a,1\n")
+    (tmp_path / "t.toml").write_text(
+        '[table]\nsource = "t.csv"\n[columns.k]\n[columns.g]\n[columns.x]\nrole = "private"\n'
+        'type = "decimal"\nmin = 0\nmax = 1\nmissing = "secret"\n'
+    )
+    log = [f"SELECT g, COUNT(*) FROM t WHERE {where} GROUP BY g"]
+    found = Audit.of(log, tmp_path / "t.toml")
+    assert (found.exposed, found.missing) == ((), ())
+    assert 1 in found.undecided
+    there = Audit.of([*log, "SELECT COUNT(x) FROM t WHERE k = 1"], tmp_path / "t.toml")
+    assert [each.record for each in there.missing] == [1]
+    assert 1 not in there.undecided
+
+
+def test_compared_numbers_that_may_be_missing_are_exposed_only_if_every_table_has_them(
+    seed: int, tmp_path: Path
+) -> None:
+    rng, hits = Random(f"hidden reals {seed}"), 0
+    for _ in range(8):
+        world = real_world(rng, hidden=True)
+        log = [statement(rng) for _ in range(rng.randint(1, 4))]
+        with opened(world, tmp_path) as table:
+            found = Audit.of(log, table)
+            tables = consistent(world, [parse_statement(sql, table.policy) for sql in log])
+        expected = {(each.record, each.value) for each in exposed(world, tables)}
+        shown = {(each.record, each.value) for each in found.exposed}
+        shown |= {(each.record, None) for each in found.missing}
+        assert shown <= expected, log
+        assert not {record for record, _ in shown} & {*found.undecided}, log
+        assert {r for r, _ in expected - shown} <= {*found.undecided, *found.unchecked}, log
         hits += len(expected)
     assert hits > 0

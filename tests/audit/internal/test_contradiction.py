@@ -68,3 +68,42 @@ def test_what_is_not_a_number_is_named_with_its_line(tmp_path: Path) -> None:
     found = audit(tmp_path, [SUMS[0], ('SELECT SUM("Blood sugar") FROM t', "many"), *SUMS[1:]])
     assert reasons(found) == [(2, 3, "the answer is not a number")]
     assert [(each.record, each.by) for each in found.exposed] == [(2, 4)]
+
+
+@pytest.mark.parametrize("missing", ["none", "secret", "public"])
+@pytest.mark.parametrize("kind", ["integer", "decimal"])
+@pytest.mark.parametrize("extreme", ["MIN(x) FROM t WHERE k = 1", "MEDIAN(x) FROM t WHERE k = 1"])
+@pytest.mark.parametrize("told", [["3"], []])
+def test_an_answer_beside_an_extreme_that_the_table_does_not_give_is_left_out(
+    missing: str, kind: str, extreme: str, told: list[str], tmp_path: Path
+) -> None:
+    policy, log = tmp_path / "n.toml", tmp_path / "log.csv"
+    (tmp_path / "n.csv").write_text("k,x,y\n1,3,2\n3,4,2\n")
+    policy.write_text(
+        '[table]\nsource = "n.csv"\n[columns.k]\n'
+        f'[columns.x]\nrole = "private"\ntype = "{kind}"\nmin = 0\nmax = 9\nmissing = "{missing}"\n'
+        '[columns.y]\nrole = "private"\ntype = "integer"\nmin = 0\nmax = 9\n'
+    )
+    sums = [("SELECT SUM(x) FROM t WHERE k = 1", 4), ("SELECT SUM(y) FROM t WHERE k = 1", 3)]
+    lines = "".join(f"{sql},{answer}\n" for sql, answer in sums)
+    log.write_text(f"sql,answer\n{lines}SELECT {extreme},{''.join(told)}\n")
+    found = Audit.of(log, policy)
+    assert [(each.query, each.line) for each in found.refused] == [(1, 2)]
+    assert found.consistent is None
+    exposed = {(each.record, each.column): each.value for each in found.exposed}
+    assert exposed == {(1, "x"): 3, (1, "y"): 3}  # of y nothing contradicts what was given
+
+
+def test_what_a_false_answer_says_of_another_number_through_a_sum_is_left_out(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "n.csv").write_text("k,x,y\n1,4,3\n2,5,1\n")
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "sql,answer\nSELECT SUM(x) + SUM(y) FROM t WHERE k = 1,7\n"
+        "SELECT SUM(y) FROM t WHERE k = 1,4\nSELECT MIN(x) FROM t WHERE k = 1,4\n"
+    )
+    found = Audit.of(log, tmp_path / "n.csv", private=["x", "y"])
+    assert [each.query for each in found.refused] == [2]
+    exposed = {(each.record, each.column): each.value for each in found.exposed}
+    assert exposed.get((1, "x")) == 4 and exposed.get((1, "y"), 3) == 3

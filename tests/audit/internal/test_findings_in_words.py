@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +26,11 @@ from casemate.audit.result import (
     OpenReason,
     Proof,
     PublishedCertificate,
+    Release,
     Verdict,
 )
 from casemate.errors import Misconfigured
-from casemate.published import Place
+from casemate.published import Place, RefusedQuery
 from casemate.query.parse import Logged, read_queries
 from casemate.report import as_html, as_text
 
@@ -81,7 +83,7 @@ verdict: exposed (somebody's value follows from what was published)
 1 person is known to have no value
   1 person: pay by query 3 (COUNT of pay is 0)
 1 record not decided (no search ended within 300 seconds)
-1 statements, 0 numbers of rank 0, about 9 records
+1 statement, about 9 records
 table staff.csv, 2026-07-01 12:00 UTC, --private pay --seconds 60
   query 1 "Pay by team"
 what to do next:
@@ -116,6 +118,51 @@ def test_the_first_screen_says_who_by_what_and_what_to_do_next() -> None:
     printed = text_of(several(), occasion=NOON)
     assert printed.startswith(FIRST_SCREEN)
     assert printed[: printed.index("\n\n")].count("\n") < 25
+
+
+REFUSAL = RefusedQuery(1, 1, 1, "SELECT 1", "there is no column pay")
+REASONS: dict[str, tuple[dict[str, Any], str]] = {
+    "a refused statement": ({"refused": (REFUSAL,)}, 'under "not audited"'),
+    "a limit of time": (
+        {
+            "undecided": ("key-8",),
+            "reasons": (OpenReason("undecided", ("key-8",), "the limit of 3 seconds was reached"),),
+        },
+        "--seconds N",
+    ),
+    "undecided": (
+        {
+            "undecided": ("key-8",),
+            "reasons": (OpenReason("undecided", ("key-8",), "they share equations"),),
+        },
+        "--bounds LO:HI",
+    ),
+    "unchecked": (
+        {
+            "unchecked": ("key-8",),
+            "reasons": (OpenReason("unchecked", ("key-8",), "no range could be proved"),),
+        },
+        "--bounds LO:HI",
+    ),
+    "a contradiction": ({"consistent": False}, "correct the answers that contradict"),
+    "what was taken for granted": ({"assumptions": ("say --missing",)}, "declare what they name"),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_whatever_left_an_audit_incomplete_has_a_next_step(reason: str) -> None:
+    changes, step = REASONS[reason]
+    known_of_nobody = replace(empty(9), undeclared=("bounds", "integer"))
+    found: Any = replace(known_of_nobody, verdict=Verdict.INCOMPLETE, **changes)
+    printed = text_of(found, occasion=NOON)
+    steps = printed.partition("what to do next:")[2].partition("\n\n")[0]
+    assert step in steps and steps.count("\n") == 2  # and the page
+
+
+def test_a_repair_is_advised_across_releases_as_it_works_there() -> None:
+    releases = Release("new.csv", "", (2,), 9), Release("old.csv", "old.sql", (1,), 9, 0, 0, 0)
+    printed = text_of(replace(several(), releases=releases), occasion=NOON)
+    assert "write it without --against and audit that file with --against" in printed
 
 
 def test_groups_are_in_the_json_in_the_order_in_which_they_are_read() -> None:

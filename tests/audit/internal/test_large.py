@@ -12,11 +12,12 @@ from oracles.statements import show
 from query import world
 from servers import PostgresServer
 
-from casemate.audit import Audit, large
+from casemate.audit import Audit, AuditOptions, large
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.audit.watch import IncrementalAudit
 from casemate.published import Knowledge, Place, plain_sums
-from casemate.query.parse import parse_statement
-from casemate.table import Table
+from casemate.query.parse import Logged, parse_statement
+from casemate.table import Table, plain_source
 
 CONDITIONS = [
     "age > 18", "age < 65", "sex = 'f'", "sex <> 'm'", "member", "area = 1", "weight >= 5",
@@ -205,6 +206,24 @@ def test_a_large_audit_runs_where_the_data_is(
         other = Audit.of(log, table)
     assert by_rank(other) == by_rank(written) != {}
     assert other.rank == written.rank
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_who_is_publicly_without_a_value_hides_nobody_and_is_not_exposed(tmp_path: Path) -> None:
+    """Ben has no value, so what is said of him and Ana is hers, and nothing is said of him."""
+    (tmp_path / "t.csv").write_text("name,pay\nana,3\nben,\ncem,5\ndora,7\n")
+    log = [
+        "SELECT SUM(pay) FROM t WHERE name IN ('ana', 'ben')",
+        "SELECT SUM(pay) FROM t",
+        "SELECT SUM(pay) FROM t WHERE name <> 'ben'",
+    ]
+    place = plain_source(str(tmp_path / "t.csv"), missing="public")
+    with Table.open(place, private=["pay"]) as table:
+        found = Audit.of(log, table)
+        watched = IncrementalAudit(table, Knowledge(), AuditOptions(), "postgres")
+        said = {each.record for sql in log for each in watched.add(Logged(sql, 1)).findings}
+    assert "at this size" in " ".join(found.assumptions)
+    assert {each.record: each.value for each in found.exposed} == {1: 3} and said == {0}
 
 
 def test_too_many_numbers_are_written_down(

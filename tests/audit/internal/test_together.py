@@ -218,7 +218,7 @@ def test_what_was_not_searched_is_said(tmp_path: Path) -> None:
     """Nine hundred pairs differ in weight, so triples of records are too many to look at."""
     rng = Random(3)
     matrix = [[rng.randint(1, 10**6) for _ in range(1500)] for _ in range(3)]
-    found = audited(matrix, [1] * 1500, tmp_path, AuditOptions(insiders=2, seconds=1))
+    found = audited(matrix, [1] * 1500, tmp_path, AuditOptions(insiders=2, seconds=100))
     assert set(found.assumptions) >= {
         "known totals of x over 3 or more records were not all searched: only records that no "
         "published number tells apart, and pairs of such",
@@ -286,3 +286,46 @@ def test_a_person_with_several_rows_is_one_insider(tmp_path: Path) -> None:
         found = Audit.of(["SELECT SUM(x) FROM t WHERE id <= 3"], table)
     shown: list[tuple[Any, Any]] = [(each.record, each.knows) for each in found.insider_exposed]
     assert shown == [(3, (1, 2))]
+
+
+@pytest.mark.parametrize("missing", ["secret", "public"])
+def test_the_list_of_insiders_does_not_tell_who_has_no_value(missing: str, tmp_path: Path) -> None:
+    policy = tmp_path / "t.toml"
+    policy.write_text(
+        '[table]\nsource = "t.csv"\n[columns.a]\nvalues = ["k", "l"]\n'
+        '[columns.x]\nrole = "private"\ntype = "integer"\nmin = 0\nmax = 9\n'
+        f'missing = "{missing}"\n'
+    )
+    lists, unless_zero = [], set[bool]()
+    for values in (("4", "5"), ("4", ""), ("", "4"), ("0", "4")):
+        rows = zip("kkl", (*values, "1"), strict=True)
+        (tmp_path / "t.csv").write_text("a,x\n" + "".join(f"{a},{x}\n" for a, x in rows))
+        found = Audit.of(["SELECT SUM(x) FROM t WHERE a = 'k'"], policy)
+        lists.append([(each.record, each.knows) for each in found.insider_exposed])
+        unless_zero.update(each.unless_zero for each in found.insider_exposed)
+    assert unless_zero == {missing == "secret"}
+    if missing == "secret":
+        assert all(each == [(1, (2,)), (2, (1,))] for each in lists)
+    else:
+        assert lists == [lists[0], [], [], lists[0]]  # everybody knows, and one value is left
+
+
+@pytest.mark.parametrize("kind", ["integer", "decimal"])
+@pytest.mark.parametrize("others", [("", "0"), ("3", "1")])
+def test_the_proof_of_a_value_0_that_may_be_missing_names_what_shows_that_it_is_there(
+    kind: str, others: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = "".join(f"{k},{x}\n" for k, x in enumerate(("0", *others), start=1))
+    (tmp_path / "t.csv").write_text("k,x\n" + rows)
+    policy = tmp_path / "t.toml"
+    policy.write_text(
+        '[table]\nsource = "t.csv"\n[columns.k]\n[columns.x]\nrole = "private"\n'
+        f'type = "{kind}"\nmin = 0\nmax = 4\nmissing = "secret"\n'
+    )
+    sums = ["SELECT SUM(x) FROM t", "SELECT SUM(x) FROM t WHERE k > 1"]
+    assert Audit.of(sums, policy).exposed == ()
+    found = Audit.of([*sums, "SELECT COUNT(x) FROM t WHERE k = 1"], policy)
+    (zero,) = (each for each in found.exposed if each.record == 1)
+    assert (zero.value, zero.certificate, zero.by) == (0, None, 3)
+    assert 3 in {step.query for step in zero.derivation}
+    assert all(each.unless_zero for each in found.insider_exposed)

@@ -32,12 +32,12 @@ def test_an_answer_is_about_the_table_and_the_same_question_again_is_free_and_id
     capsys: Captured,
 ) -> None:
     found = ask(capsys, GROUPED)
-    fields = ("schema", "columns", "rows", "confidence", "cost", "remaining", "notes")
+    fields = ("schema", "columns", "rows", "confidence", "cost", "remaining", "spent", "notes")
     assert tuple(found) == fields and found["schema"] == "casemate.answer/1"
     assert found["columns"] == ["sex", "count"] and found["confidence"] == 0.95
-    assert [row[0] for row in found["rows"]] == ["f", "m", None]
+    assert [row[0] for row in found["rows"]] == ["f", "m"]
     for _, cell in found["rows"]:
-        assert list(cell) == ["value", "lo", "hi", "error", "source"]
+        assert list(cell) == ["value", "lo", "hi", "error", "source", "proof"]
         assert cell["lo"] <= cell["value"] <= cell["hi"] and cell["error"] > 0
     assert set(found["cost"]) == set(found["remaining"]) == {"rho", "epsilon"}
     assert 0 < found["cost"]["epsilon"] < 1 and 0 < found["remaining"]["epsilon"] < 1
@@ -56,7 +56,7 @@ def test_ranges_for_all_answers_at_once_come_on_request_and_are_wider(capsys: Ca
 
 def test_a_dry_run_says_what_it_costs_at_most_and_charges_nothing(capsys: Captured) -> None:
     found = ask(capsys, GROUPED, "--dry-run")
-    assert list(found) == ["schema", "cost", "remaining", "known", "notes"]
+    assert list(found) == ["schema", "cost", "remaining", "spent", "known", "notes"]
     assert found["schema"] == "casemate.forecast/1" and not found["known"]
     assert spent(capsys) == 0 and found["remaining"]["epsilon"] == pytest.approx(1)
     paid = ask(capsys, GROUPED)["cost"]["rho"]
@@ -72,13 +72,67 @@ def test_a_measurement_is_paid_for_once(capsys: Captured) -> None:
     assert again == cell | {"source": "cached"} and spent(capsys) == before
 
 
+def test_as_exact_as_asked_costs_what_a_dry_run_says(capsys: Captured) -> None:
+    found = ask(capsys, GROUPED, "--within", "25", "--dry-run")
+    assert list(found) == ["schema", "cost", "remaining", "spent", "known", "notes"]
+    assert spent(capsys) == 0 and not found["known"]
+    answer = ask(capsys, GROUPED, "--within", "25")
+    assert answer["cost"] == found["cost"] and found["cost"]["rho"] > 0
+    assert all(cell["hi"] - cell["lo"] <= 50 for _, cell in answer["rows"])
+    assert ask(capsys, GROUPED, "--within", "25", "--dry-run")["known"]
+    again = ask(capsys, GROUPED, "--within", "25")
+    assert again["cost"]["rho"] == 0
+    assert [cell | {"source": "cached"} for _, cell in answer["rows"]] == [
+        cell for _, cell in again["rows"]
+    ]
+
+
+def test_what_leaves_nothing_for_the_first_tables_says_so(capsys: Captured) -> None:
+    (warned,) = ask(capsys, COUNT, "--within", "9.5", "--dry-run")["notes"][-1:]
+    assert "does not pay for the tables" in warned
+
+
+@pytest.mark.parametrize("width", ["0", "-3", "many", "nan", "inf", "%", "0%", "-1%", ""])
+def test_a_width_is_a_positive_number_or_percentage(width: str, capsys: Captured) -> None:
+    assert exit_code(["ask", "people.toml", COUNT, f"--within={width}"]) == 2
+    assert_one_sentence(capsys, "is no width; give a number above 0, or a percentage")
+
+
+def test_a_width_and_a_measurement_are_not_asked_for_at_once(capsys: Captured) -> None:
+    assert exit_code(["ask", "people.toml", COUNT, "--within", "9", "--measure"]) == 2
+    assert_one_sentence(capsys, "give one of them")
+
+
+def test_a_width_that_cannot_be_paid_is_refused_with_one_that_can(capsys: Captured) -> None:
+    assert exit_code(["ask", "people.toml", COUNT, "--within", "0.1"]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == "" and "nothing was charged; --within " in printed.err
+    assert spent(capsys) == 0
+    instead = printed.err.split("--within ")[1].split()[0]
+    ((cell,),) = ask(capsys, COUNT, "--within", instead)["rows"]
+    assert cell["hi"] - cell["lo"] <= 2 * float(instead)
+
+
 def test_the_text_is_a_table_with_its_cost(capsys: Captured) -> None:
     printed = told(capsys, "ask", "people.toml", GROUPED)
     head, *rows, blank, source, cost = printed.splitlines()
     assert head.split() == ["sex", "count", "±", "proven,", "95", "%", "source"]
-    assert [row.split()[0] for row in rows] == ["f", "m", "NULL"] and blank == ""
+    assert [row.split()[0] for row in rows] == ["f", "m"] and blank == ""
     assert source.split(":")[0] in ("surrogate", "measured")
-    assert cost.startswith("cost: rho ") and "; left: rho " in cost
+    assert cost.startswith("cost: epsilon 0 of 1 spent before, ") and cost.endswith(" after")
+
+
+def test_every_group_is_shown_where_values_may_be_missing_or_somebody_wants_to_see_it(
+    folder: Path, capsys: Captured
+) -> None:
+    assert [key for key, _ in ask(capsys, GROUPED)["rows"]] == ["f", "m"]
+    wide = ask(capsys, GROUPED, "--all-groups")
+    assert [key for key, _ in wide["rows"]] == ["f", "m", None]
+    assert wide["cost"]["rho"] == 0, "it is the same question"
+    policy = folder / "people.toml"
+    missing = '[columns.sex]\nmissing = "secret"'
+    policy.write_text(policy.read_text().replace("[columns.sex]", missing))
+    assert [key for key, _ in ask(capsys, GROUPED)["rows"]] == ["f", "m", None]
 
 
 def test_a_shipped_table_keeps_its_ledger_in_the_folder_one_is_in(
@@ -224,7 +278,7 @@ def test_a_pipe_from_another_program_is_answered_and_remembered(
     )
     assert (other.returncode, other.stderr) == (0, "")
     lines = [line.split() for line in other.stdout.splitlines()]
-    before = {line[0]: line[1] for line in lines[1:4]}
+    before = {line[0]: line[1] for line in lines[1:3]}
     found = ask(capsys, GROUPED)
     assert found["cost"] == {"rho": 0.0, "epsilon": 0.0}
     assert {key or "NULL": f"{cell['value']:,.0f}" for key, cell in found["rows"]} == before
@@ -246,7 +300,7 @@ def test_a_terminal_holds_a_conversation_and_remembers_it(folder: Path) -> None:
         assert process.wait(60) == 0
     os.close(ours)
     text = shown.decode()
-    assert "cost: rho" in text and "casemate: line 1" in text
+    assert "cost: epsilon" in text and "casemate: line 1" in text
     history = folder / "casemate" / "history"
     assert history.read_text().splitlines() == ["SELECT COUNT(*)", "FROM t;", "SELECT x;", ".quit"]
     assert history.stat().st_mode & 0o777 == 0o600
@@ -276,7 +330,7 @@ def test_what_was_asked_is_spent(capsys: Captured) -> None:
     answer = ask(capsys, GROUPED, "--principal", "alice")
     found = budget(capsys)
     assert found["spent"] == answer["cost"] and found["remaining"] == answer["remaining"]
-    assert (found["questions"], found["notes"]) == (1, [])
+    assert (found["questions"], found["notes"]) == (0, []), "tables prove it: no gate was asked"
     assert found["strategy"] == "warm" and found["surprises_left"] > 0
     assert "neighbours add-remove, protects person" in found["statement"]
     ask(capsys, GROUPED)

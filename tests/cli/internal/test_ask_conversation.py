@@ -51,6 +51,13 @@ def type_(asker: Asker, capsys: Captured) -> Typed:
     return typed
 
 
+def test_a_width_is_asked_for_with_its_statement(type_: Typed) -> None:
+    printed, said = type_(f".within 30 {COUNT}", f".within 30 {COUNT}")
+    assert "measured: measured in the table" in printed and "cached: " in printed and not said
+    assert "no command .within like this" in type_(".within 30")[0]
+    assert "is no width" in type_(f".within x {COUNT}")[1]
+
+
 def test_a_statement_goes_on_until_its_semicolon(asker: Asker, capsys: Captured) -> None:
     keyboard = Keyboard("", "SELECT sex,", "", "COUNT(*) FROM t GROUP BY sex;")
     converse(asker, "postgres", keyboard)
@@ -61,15 +68,38 @@ def test_a_statement_goes_on_until_its_semicolon(asker: Asker, capsys: Captured)
 def test_commands_show_the_budget_a_cost_and_help(type_: Typed) -> None:
     printed, _ = type_(".budget", "\\b")
     assert printed.count("people.csv: spent epsilon 0 of 1") == 2
-    assert type_(f".cost {COUNT}")[0].startswith("costs at most: rho ")
+    assert type_(f".cost {COUNT}")[0].startswith("costs at most: epsilon 0 of 1 spent before, ")
     assert type_("\\?")[0] == type_(".help")[0] == f"{HELP}\n"
     assert "spent epsilon 0 of 1" in type_("\\b")[0]  # so nothing of this was charged
 
 
+def test_the_columns_are_shown_with_their_cells_and_what_is_measured(type_: Typed) -> None:
+    before, after = (type_(*lines, "\\d")[0] for lines in ((), (f"{COUNT};",)))
+    head, sex, joined, ill, _, first, since = before.splitlines()
+    assert head.split() == ["column", "type", "cells", "missing"]
+    assert sex.split() == ["sex", "text", "f,", "m", "none"]
+    assert joined.split()[:4] == ["joined", "date", "2", "bins"]
+    assert ill.split() == ["ill", "integer", "0,", "1", "none"]
+    assert first.startswith("strategy warm: the number of people and ")
+    assert first.endswith(" will be measured first") and since.endswith("0 tables")
+    assert after.splitlines()[-2].endswith(" was measured")
+    assert type_(".columns")[0] in after
+
+
+def test_help_needs_neither_dot_nor_semicolon(type_: Typed) -> None:
+    assert type_("help")[0] == type_(" Help ;")[0] == f"{HELP}\n"
+
+
+def test_a_better_strategy_is_named_until_something_is_spent(type_: Typed) -> None:
+    named = "nothing is spent yet, so the policy can still be changed"
+    assert named in type_(f".cost {GROUPED}")[0]
+    assert named not in type_(f"{COUNT};", f".cost {GROUPED}")[0]
+
+
 def test_a_command_that_is_none_is_told(type_: Typed) -> None:
-    assert (
-        type_(".bugdet")[0] == "there is no command .bugdet like this; .help lists what there is\n"
-    )
+    for name in (".bugdet", "\\x"):
+        told = f"there is no command {name} like this; there are:\n{HELP}\n"
+        assert type_(name)[0] == told
     assert "no command .cost like this" in type_(".cost")[0]
 
 
@@ -85,6 +115,8 @@ def test_a_command_that_is_none_is_told(type_: Typed) -> None:
         (("SELECT nonsense '", KeyboardInterrupt, f"{COUNT};"), 1, ""),  # Ctrl-C forgets the line
         ((".quit", f"{COUNT};"), 0, ""),
         (("\\q", f"{COUNT};"), 0, ""),
+        (("quit", f"{COUNT};"), 0, ""),
+        (("EXIT;", f"{COUNT};"), 0, ""),
         ((COUNT,), 0, ""),  # it was never ended
     ],
 )

@@ -88,7 +88,9 @@ def test_what_insiders_know_is_listed_without_values(folder: Path, capsys: Captu
     assert "query 1 [area = 3]: pay by p-percent and dominance" in hidden
     assert "400" not in hidden and "407" not in hidden
     found = shown(capsys, *options)
-    assert {"record": 6, "column": "pay", "knows": [5]} in found["insider_exposed"]
+    assert {"record": 6, "column": "pay", "knows": [5], "unless_zero": False} in found[
+        "insider_exposed"
+    ]
     assert found["approximate"] == [
         {"record": 1, "column": "pay", "knows": [2], "lo": None, "hi": None},
         {"record": 2, "column": "pay", "knows": [1], "lo": None, "hi": None},

@@ -34,7 +34,7 @@ def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing
     assert {each["source"] for each in cure["free"]} == {"surrogate"}
     numbers = [*cure["measured"], *cure["free"]]
     assert all(each["lo"] <= each["value"] <= each["hi"] for each in numbers)
-    assert 0.7 < cure["left"] < cure["budget"] == 1
+    assert 0.3 < cure["left"] < cure["budget"] == 1
 
 
 def test_the_text_and_the_object_are_of_the_same_findings_but_for_the_noise(

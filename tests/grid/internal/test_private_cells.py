@@ -9,7 +9,7 @@ from hypothesis import given
 from oracles.cells import codes
 
 from casemate.grid import (
-    Classes,
+    CellClasses,
     GridQuestion,
     PrivateCells,
     Product,
@@ -89,12 +89,12 @@ def test_an_engine_counts_classes_as_they_are_merged_afterwards(
         universe = Universe.of(table.policy)
         whole = histogram(universe, (0, 1), table.source)
         found = histogram(universe, (0, 1), table.source, labels=labels)
-    assert found.tolist() == merge_codes(whole, Classes((0, 1), labels)).tolist()
+    assert found.tolist() == merge_codes(whole, CellClasses((0, 1), labels)).tolist()
 
 
 def test_a_conjunction_over_many_attributes_is_counted_by_its_classes_and_kept() -> None:
     records = np.random.default_rng(3).integers(0, 7, (500, 12))
-    asked, counted = counting({a: [0, 2, 3, 5, 6] for a in range(12)}, WIDE), list[Classes]()
+    asked, counted = counting({a: [0, 2, 3, 5, 6] for a in range(12)}, WIDE), list[CellClasses]()
     cells = cells_of(records, WIDE, counted)
     inside = np.isin(records, [0, 2, 3, 5, 6]).all(axis=1).sum()
     assert cells.exact(asked) == [[inside]]
@@ -103,7 +103,7 @@ def test_a_conjunction_over_many_attributes_is_counted_by_its_classes_and_kept()
 
 
 def test_a_narrower_scope_is_summed_from_a_wider_one() -> None:
-    counted: list[Classes] = []
+    counted: list[CellClasses] = []
     cells = cells_of(CODES, SHAPE, counted)
     wide, narrow = cells.marginal((0, 1, 2)), cells.marginal((1,))
     assert (narrow == wide.sum(axis=(0, 2))).all() and cells.total() == 200

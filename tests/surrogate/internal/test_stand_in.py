@@ -20,7 +20,7 @@ from casemate.doors import (
     Transcript,
     open_transcript,
 )
-from casemate.grid import Classes, Floats, TableQuestion, all_codes
+from casemate.grid import CellClasses, Floats, TableQuestion, all_codes
 from casemate.surrogate import MAX_DENSE_CELLS, StandIn, stand_in_for
 from casemate.surrogate.dense import DenseSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate
@@ -62,7 +62,7 @@ def tables(draw: st.DrawFn) -> Measured:
     start = draw(st.booleans())
     classes = all_codes(scope, SHAPE)
     if not start and draw(st.booleans()):
-        classes = Classes(scope, tuple((0, *[1] * (SHAPE[a] - 1)) for a in scope))
+        classes = CellClasses(scope, tuple((0, *[1] * (SHAPE[a] - 1)) for a in scope))
     question = TableQuestion(classes, start, "" if start else draw(st.sampled_from("xyz")))
     values = draw(st.lists(st.integers(-5, 60), min_size=classes.cells, max_size=classes.cells))
     return measured(edition, question.text(NAMES), tuple(values))
@@ -81,7 +81,7 @@ others = st.one_of(
     st.builds(hard, editions, st.sampled_from("gh"), st.sampled_from(["", "alice"])),
     st.builds(easy, editions, st.sampled_from("ij")),
     st.builds(total, editions, st.integers(1, 200)),
-    st.just(Opened("r", Fraction(1), Fraction(2), Fraction(4), 1)),
+    st.just(Opened("r", Fraction(1), Fraction(2), Fraction(4), 1, True)),
     st.builds(lambda e, t: Answered(t, e.policy, e.data, "{}"), editions, st.sampled_from("kl")),
 )
 histories = st.lists(st.one_of(tables(), statements(), others), max_size=14)

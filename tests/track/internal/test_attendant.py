@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.bad_network import BadNetwork, Faults
 
 from casemate.errors import Misconfigured
-from casemate.track.engine import Change, Engine, Wish
+from casemate.track.engine import Engine, RuleChange, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.modes import TRACKERS, make_engine
 from casemate.track.protocols.windows import Windows, centred_windows
@@ -404,7 +404,7 @@ def test_a_report_that_was_overtaken_makes_no_count_younger() -> None:
 class Changing(Windows):
     """Exact counting that wishes for one change at the fifth report."""
 
-    def __init__(self, wish: Change) -> None:
+    def __init__(self, wish: RuleChange) -> None:
         super().__init__(2, Every())
         self._wishes: list[Wish] = [None, None, None, None, wish]
 
@@ -415,11 +415,11 @@ class Changing(Windows):
 
 @pytest.mark.parametrize(
     ("wish", "site", "held", "lag"),
-    [(Change(wider={0: Every()}), 0, 5, 0), (Change(narrower={1: Every()}), 1, 4, 20)],
+    [(RuleChange(wider={0: Every()}), 0, 5, 0), (RuleChange(narrower={1: Every()}), 1, 4, 20)],
     ids=["it was not taken though its site reports", "its answer is awaited"],
 )
 def test_a_count_is_old_while_a_change_did_not_arrive(
-    wish: Change, site: int, held: int, lag: int
+    wish: RuleChange, site: int, held: int, lag: int
 ) -> None:
     world = World(2, Changing(wish), heartbeat=1)
     world.transport.leave(str(site))
@@ -433,7 +433,7 @@ def test_a_count_is_old_while_a_change_did_not_arrive(
 
 def test_a_change_is_not_waited_for_when_its_site_is_gone() -> None:
     """Without its answer a round is called, which begins without it."""
-    world = World(2, Changing(Change(narrower={1: Every()})), heartbeat=1)
+    world = World(2, Changing(RuleChange(narrower={1: Every()})), heartbeat=1)
     world.go_away(world.sites[1])
     world.take_turns(300)
     count = world.attendant.read()

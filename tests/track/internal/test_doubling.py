@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from casemate.track.engine import Change
+from casemate.track.engine import RuleChange
 from casemate.track.messages import Order, SiteReport
 from casemate.track.protocols.doubling import Doubling, block, huang_yi_zhang
 from casemate.track.reporting_rule import Blocks, Every, Sample
@@ -70,7 +70,7 @@ def begun(make: Make, counts: list[int]) -> tuple[Doubling, float, Sample | Bloc
     engine = make(len(counts), 0.3)
     engine.begin(counts)
     wish = engine.hear(0, Every(), counts[0], 1, counts[0])
-    assert isinstance(wish, Change)
+    assert isinstance(wish, RuleChange)
     rule = wish.wider[0]
     assert isinstance(rule, Sample | Blocks)
     return engine, engine.tally.step, rule

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, PublishedCount, Wish
+from casemate.track.engine import EndRound, PublishedCount, RuleChange, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.reporting_rule import Blocks, Every, Growth, Rule, Sample
 from casemate.track.server import Server
@@ -83,7 +83,7 @@ def test_where_counts_are_collected_first_the_rules_follow() -> None:
 
 
 def test_a_change_is_told_to_the_sites_it_names() -> None:
-    wish = Change(wider={1: Growth(2, 1)}, narrower={0: Growth(3, 2)})
+    wish = RuleChange(wider={1: Growth(2, 1)}, narrower={0: Growth(3, 2)})
     world = World(Script([wish]), sites=3)
     world.server.receive(SiteReport("0", 7, 0, 0, 1, 9))
     assert [(s, o.rule, o.answer) for s, o in world.orders] == [
@@ -101,7 +101,7 @@ class Moving(Script):
         return PublishedCount(len(self.heard), 0.0, 1e9, 1.0)
 
 
-@pytest.mark.parametrize("wish", [EndRound(), Change(narrower={0: Growth(3, 2)})])
+@pytest.mark.parametrize("wish", [EndRound(), RuleChange(narrower={0: Growth(3, 2)})])
 def test_while_answers_are_awaited_what_was_known_before_is_published(wish: Wish) -> None:
     world = World(Moving([None, wish]))
     world.server.receive(SiteReport("0", 7, 0, 0, 1, 9))
@@ -117,7 +117,7 @@ def test_while_answers_are_awaited_what_was_known_before_is_published(wish: Wish
 
 
 @pytest.mark.parametrize(
-    "wish", [None, Change(wider={0: Growth(3, 2)}), Change(narrower={0: Blocks(8.0)})]
+    "wish", [None, RuleChange(wider={0: Growth(3, 2)}), RuleChange(narrower={0: Blocks(8.0)})]
 )
 def test_nothing_is_held_where_the_bound_depends_on_no_answer(wish: Wish) -> None:
     world = World(Moving([wish]))

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from track.robust.coins import Outcome, SmallTracker
 
-from casemate.track.engine import Change, EndRound
+from casemate.track.engine import EndRound, RuleChange
 from casemate.track.protocols.phases import Lengths, crossing_probability
 from casemate.track.protocols.tuned import (
     DesignGrids,
@@ -95,18 +95,18 @@ def test_a_phase_ends_at_its_length_and_its_last_site_begins_again() -> None:
     assert tracked.middle() == 300 + 10 * 1
     assert tracked.hear(0, 100, 1) is None
     assert tracked.hear(1, 200, 1) is None
-    assert tracked.hear(1, 200, 2) == Change(narrower={1: Blocks(10.0)})
+    assert tracked.hear(1, 200, 2) == RuleChange(narrower={1: Blocks(10.0)})
     assert tracked.middle() == 300 + 10 * (3 + 1)
     assert tracked.hear(1, 213, 0) is None  # its 13 items take the place of two reports
     assert tracked.middle() == 300 + 10 * (3 + 1) - 7
     assert tracked.hear(0, 100, 2) is None  # the next phase is as long: three reports, not five
     assert tracked.hear(1, 213, 1) is None
-    assert tracked.hear(0, 100, 3) == Change(narrower={0: Blocks(10.0)})
+    assert tracked.hear(0, 100, 3) == RuleChange(narrower={0: Blocks(10.0)})
 
 
 def test_reports_past_the_end_of_a_phase_count_only_by_the_exact_count() -> None:
     tracked = make_round()
-    assert isinstance(tracked.hear(0, 100, 5), Change)
+    assert isinstance(tracked.hear(0, 100, 5), RuleChange)
     tracked.hear(0, 151, 0)
     assert tracked.middle() == 300 + 51 + 10 * 1
 

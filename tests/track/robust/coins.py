@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.track.engine import Change
+from casemate.track.engine import RuleChange
 from casemate.track.messages import Order, SiteReport
 from casemate.track.protocols.tuned import TunedDesign, TunedRound
 from casemate.track.reporting_rule import Blocks
@@ -78,7 +78,7 @@ class SmallTracker:
         def receive(report: SiteReport) -> None:
             site = int(report.site)
             wish = tracked.hear(site, report.begun, report.reports)
-            if isinstance(wish, Change):
+            if isinstance(wish, RuleChange):
                 epochs[site] += 1
                 sites[site].obey(Order(epochs[site], wish.narrower[site], answer=True))
 

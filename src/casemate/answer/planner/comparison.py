@@ -44,6 +44,7 @@ from casemate.answer.planner.forecasts import (
 from casemate.answer.planner.predicted import NoisyTables, fitted_answers
 from casemate.answer.planner.workload import (
     USUAL_NUMBER,
+    LoggedQuestion,
     QuestionLog,
     Workload,
     policy_of,
@@ -54,7 +55,7 @@ from casemate.answer.planner.workload import (
 from casemate.answer.schedule import GateSchedule
 from casemate.doors import EntryKind, PeopleTotal, Transcript, ledger_of, open_transcript
 from casemate.errors import Misconfigured
-from casemate.grid import Relation, Scope
+from casemate.grid import GridQuestion, Relation, Scope
 from casemate.query.parse import DIALECT, Queries
 from casemate.table import Answering, Budget, Policy, Strategy, Universe
 
@@ -72,15 +73,17 @@ SPLIT_STEPS = 20
 """A split is a multiple of one over this."""
 
 
-def choose_plan(means: Means, shape: tuple[int, ...], answering: Answering) -> BudgetPlan:
+def choose_plan(
+    means: Means, shape: tuple[int, ...], answering: Answering, sums: Sequence[int] = ()
+) -> BudgetPlan:
     """The plan of a policy; `auto` takes the start that is best for the usual questions.
 
     The split stays as the policy has it.
     """
     if answering.strategy is not Strategy.AUTO or not shape:
-        return plan_of(means, shape, answering)
+        return plan_of(means, shape, answering, sums=sums)
     auto = replace(answering, strategy=Strategy.WARM)
-    plans = [plan_of(means, shape, auto, order) for order in start_orders(shape)]
+    plans = [plan_of(means, shape, auto, order, sums) for order in start_orders(shape)]
     if len(plans) < 2:
         return plans[0] if plans else plan_of(means, shape, auto)
     work = usual_questions(shape)
@@ -279,6 +282,34 @@ class Comparison:
             ]
             first = errors.index(min(errors))
             yield checked[first], errors[first] - unsaid[first]
+
+
+MUCH_BETTER = 0.8
+"""Another strategy is named where its error is no more than this part of the present one's."""
+
+USUAL_REPEATS = 100
+"""So many questions like those at hand are expected where the policy does not say."""
+
+
+def better_strategy(policy: Policy, asked: Sequence[GridQuestion]) -> str | None:
+    """A sentence on the strategy that suits questions like these much better, if there is one."""
+    log = QuestionLog(tuple(LoggedQuestion(1, "", each) for each in asked))
+    number = policy.answering.questions or max(USUAL_REPEATS, len(asked))
+    try:
+        found = Comparison.for_questions(policy, log, expected=number)
+    except Misconfigured:  # all of it is public
+        return None
+    there, here = (
+        ranking_error(each, found.work, found.people) for each in (found.recommended, found.present)
+    )
+    other, present = found.recommended.strategy, found.present.strategy
+    if other is present or not there <= MUCH_BETTER * here:
+        return None
+    return (
+        f'for {number:,} questions like this `strategy = "{other}"` is predicted to be off by '
+        f"{there:.3g} where `{present}` is by {here:.3g}; nothing is spent yet, so the policy can "
+        f"still be changed: casemate plan compares all of them"
+    )
 
 
 def history_of(policy: Policy, budget: Budget) -> History:

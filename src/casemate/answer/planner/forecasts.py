@@ -28,7 +28,7 @@ from casemate.answer.planner.predicted import (
     read_answers,
 )
 from casemate.answer.planner.workload import Workload
-from casemate.answer.schedule import GateSchedule, Holds, easy_interval
+from casemate.answer.schedule import GateSchedule, easy_interval
 from casemate.grid import Floats
 from casemate.privacy import Currency
 from casemate.privacy.noise import GaussianLaw
@@ -203,7 +203,7 @@ def warm(setting: PlannerSetting, work: Workload, order: int) -> StrategyForecas
 def proven_by_gate(gate: GateSchedule, setting: PlannerSetting, work: Workload) -> float:
     """How far off an answer that passes can be, at the last of the questions."""
     last = setting.asked + work.number
-    return float(easy_interval(gate, last, setting.confidence, Holds.ALONE) + 1)
+    return float(easy_interval(gate, last, setting.confidence) + 1)
 
 
 # Plans and the baseline -----------------------------------------------------------------------

@@ -10,17 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from casemate.errors import Misconfigured, Unsupported
 from casemate.grid import GridQuestion, LinearCells, Mask, Product, compile_statement
-from casemate.published import RefusedQuery
 from casemate.query import Statement
 from casemate.query.parse import Logged, Queries, Unread, parse_statement, read_queries
 from casemate.table import Policy, Role, Universe, join_words, load_policy
 from casemate.table.shipped import names, shipped_table
 from casemate.table.sources import typed_by_policy
+
+if TYPE_CHECKING:
+    from casemate.published import RefusedQuery
 
 USUAL_NUMBER = 10_000
 """So many questions are expected where nothing is known of them."""
@@ -104,7 +107,7 @@ class QuestionLog:
     """The questions of a log, each once; repeats cost nothing, and are counted."""
 
     questions: tuple[LoggedQuestion, ...]
-    refused: tuple[RefusedQuery, ...] = ()
+    refused: "tuple[RefusedQuery, ...]" = ()
     repeats: int = 0
 
 
@@ -123,6 +126,8 @@ def collect_questions(
     queries: Queries, policy: Policy, dialect: str, question_of: Callable[[Statement], GridQuestion]
 ) -> QuestionLog:
     """The same with any way to make a question of a statement."""
+    from casemate.published import RefusedQuery  # with the whole room behind it
+
     found: dict[str, LoggedQuestion] = {}
     refused: list[RefusedQuery] = []
     repeats = 0
@@ -142,7 +147,9 @@ def collect_questions(
     return QuestionLog(tuple(found.values()), tuple(refused), repeats)
 
 
-def _refusal(number: int, entry: Logged, error: Unsupported) -> RefusedQuery:
+def _refusal(number: int, entry: Logged, error: Unsupported) -> "RefusedQuery":
+    from casemate.published import RefusedQuery
+
     line = entry.line + max(0, error.line - 1)
     return RefusedQuery(number, line, error.column or None, entry.sql, error.reason)
 

@@ -1,21 +1,28 @@
 """Assemble the exposed people from what was found by rank, by bounds and types, and by order."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from casemate.audit.case import Case
+from casemate.audit.checks.least_cells import (
+    BY_SEARCH,
+    LEAST_CELLS_SECONDS,
+    LeastCells,
+    value_shown,
+)
 from casemate.audit.checks.rank import DeterminedByRank, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import DerivationStep, Exposed, MissingValue, Proof
+from casemate.audit.time_limit import Clock
 from casemate.exact import Bound
-from casemate.published import People, Place, true_values
+from casemate.published import People, true_values
 from casemate.query.language import Scalar
-from casemate.query.records import Category, Cut
+from casemate.query.records import Cut
 
 
 def assemble_exposed(
@@ -33,12 +40,13 @@ def assemble_exposed(
     fixed = {*ranges.fixed, *by_rank.tipped_by}
     found = []
     for (_, name), columns in _by_record(case, values).items():
-        value, shown_by = _value(case, name, columns, values)
+        value, shown_by = value_shown(case, name, columns, values)
         if shown_by is not None:
             by_integrality = any(ranges.proof[column] == "integer" for column in columns)
             proof = Proof.INTEGER if by_integrality else Proof.BOUNDS
             new = [Proof(by_order[c][1]) for c in columns if c in by_order and c not in fixed]
             proof = new[0] if new else proof
+            proof = Proof.MISSING if case.unknown(shown_by).category == Cut(None) else proof
             found.append(_exposure(case, shown_by, value, by_rank, proof))
     return tuple(found)
 
@@ -70,6 +78,7 @@ def with_order(
         for part in found
         for first, (value, proof) in part.totals.items()
     ]
+    seen |= {(each.record, each.column) for each in exposed_by_order}
     unsure = {(names[place], column) for part in found for place, column in part.undecided} - seen
     undecided = sorted({record for record, _ in unsure}, key=str)
     return (*rows, *without_known_rows(totals, rows, people)), tuple(undecided)
@@ -84,7 +93,7 @@ def _by_order(part: Ordered, place: int, record: Scalar, person: Scalar) -> Expo
 
 
 def apart_from_missing(
-    case: Case, exposed: Sequence[Exposed], ordered: Sequence[Ordered]
+    case: Case, exposed: Sequence[Exposed], ordered: Sequence[Ordered], clock: Clock
 ) -> tuple[tuple[Exposed, ...], tuple[MissingValue, ...]]:
     """Exposed values, each with the statement that tipped it, and those known to be missing."""
     people = case.equations.people
@@ -95,14 +104,13 @@ def apart_from_missing(
     ]
     seen = {(each.record, each.column) for each in missing}
     kept = []
-    extremes = {part.column: part.queries for part in ordered}
-    for each in (_with_statements(case, each, extremes.get(each.column, ())) for each in exposed):
+    known = _Explanations(case, ordered, clock)
+    for each in (_explained(case, each, known) for each in exposed):
         if not _is_missing(case, each):
             kept.append(each)
         elif (each.record, each.column) not in seen:
-            missing.append(
-                MissingValue(each.record, each.person, each.column, each.by or 1, each.derivation)
-            )
+            steps = each.derivation or (each.certificate.steps if each.certificate else ())
+            missing.append(MissingValue(each.record, each.person, each.column, each.by or 1, steps))
     return tuple(kept), tuple(missing)
 
 
@@ -111,45 +119,71 @@ def _is_missing(case: Case, exposed: Exposed) -> bool:
     column = case.policy.column(exposed.column)
     may_be = column is not None and column.nullable and not case.declared_values(exposed.column)
     known = exposed.certificate is not None or not case.publication.told
+    known = known or exposed.proof is Proof.MISSING
     return exposed.value is None and may_be and known and not exposed.total
 
 
-SEARCHED = {
-    Proof.BOUNDS: "with bounds and the other numbers about this one, one value is left",
-    Proof.INTEGER: "a search over whole numbers found no other table: it is the only proof",
-    Proof.ORDER: "a search found no other table: it is the only proof",
-}
+SEARCHED = "a search found no other table that gives these statements: it is the only proof"
 
 
-def _with_statements(case: Case, exposed: Exposed, extremes: Collection[int]) -> Exposed:
-    """A value without a statement of its own gets all that are about it, and the last of them.
+def _explained(case: Case, exposed: Exposed, known: "_Explanations") -> Exposed:
+    """A value without a statement of its own gets the cells behind it, and the last of them.
 
-    `extremes` are statements that show extremes or medians of its column.
+    Where only extremes and medians are about it these are all statements that show any.
     """
     if exposed.by is not None:
         return exposed
-    text = SEARCHED.get(exposed.proof, SEARCHED[Proof.BOUNDS])
-    used = [(each.query, each.key) for each in _places_about(case, exposed)]
-    used += [(query, None) for query in sorted(extremes)]
-    steps = tuple(DerivationStep(query, key, text) for query, key in used)
-    by = max((query for query, _ in used), default=max(1, case.publication.queries))
-    return replace(exposed, by=by, derivation=exposed.derivation or steps)
+    steps = known.steps(exposed)
+    used = [step.query for step in steps if step.query is not None]
+    return replace(
+        exposed, by=max(used, default=max(1, case.publication.queries)), derivation=steps
+    )
 
 
-def _places_about(case: Case, exposed: Exposed) -> list[Place]:
-    """The published numbers that a value, or a row of a person, is in."""
-    equations, people = case.equations, case.equations.people
-    place = people.first_of(exposed.person) if exposed.total else people.place(exposed.record)
-    if place is None:
-        return []
-    rows = people.rows(place) if exposed.total else np.array([place])
-    owners = people.owners(exposed.column)
-    units = rows if owners is None else owners[rows]
-    theirs = np.flatnonzero(np.isin(equations.record, units)).tolist()
-    columns = [column for column in theirs if case.secret(column) == exposed.column]
-    about = np.unique(equations.system.row[np.isin(equations.system.column, columns)])
-    found = [equations.places[row] for row in about.tolist()]
-    return list(dict.fromkeys(found))
+class _Explanations:
+    """What is known about why values follow."""
+
+    def __init__(self, case: Case, ordered: Sequence[Ordered], clock: Clock) -> None:
+        self._case, self._ordered = case, ordered
+        self._clock = clock.within(LEAST_CELLS_SECONDS)
+        self._least = LeastCells(case, self._clock)
+
+    def steps(self, exposed: Exposed) -> tuple[DerivationStep, ...]:
+        """A proof in words: one that was found, or the cells behind a value."""
+        ways = [self._proved, self._least.derivation, self._by_order, self._all]
+        if exposed.proof is Proof.ORDER:
+            ways = [self._proved, self._by_order, self._least.derivation, self._all]
+        return next((steps for way in ways if (steps := way(exposed))), ())
+
+    def _parts(self, exposed: Exposed) -> Iterator[tuple[Ordered, int]]:
+        place = None if exposed.total else self._case.equations.people.place(exposed.record)
+        if place is not None:
+            yield from ((part, place) for part in self._ordered)
+
+    def _proved(self, exposed: Exposed) -> tuple[DerivationStep, ...]:
+        parts = ((part, place) for part, place in self._parts(exposed))
+        found = (p.derived.get(place) for p, place in parts if p.column == exposed.column)
+        return next((each.steps for each in found if each is not None), ())
+
+    def _by_order(self, exposed: Exposed) -> tuple[DerivationStep, ...]:
+        for part, place in self._parts(exposed):
+            if part.behind is not None:
+                cells = part.behind.cells(place, exposed.column, self._clock)
+                if cells:
+                    return tuple(DerivationStep(query, key, BY_SEARCH) for query, key in cells)
+        return ()
+
+    def _all(self, exposed: Exposed) -> tuple[DerivationStep, ...]:
+        statements = self._statements(exposed.column)
+        return tuple(DerivationStep(query, None, SEARCHED) for query in statements)
+
+    def _statements(self, column: str) -> list[int]:
+        """The statements that show something of a column, or of what shares statements with it."""
+        system, case = self._case.equations.system, self._case
+        mine = [c for c in range(system.columns) if case.secret(c) == column]
+        rows = np.unique(system.row[np.isin(system.column, mine)]).tolist()
+        shown = {case.equations.places[row].query for row in rows}
+        return sorted(shown.union(*(part.queries for part in self._ordered)))
 
 
 def without_known_rows(
@@ -185,40 +219,12 @@ def _by_record(case: Case, columns: Iterable[int]) -> dict[tuple[int, str], list
     return dict(sorted(grouped.items()))
 
 
-def _value(
-    case: Case, name: str, columns: Sequence[int], values: dict[int, Bound]
-) -> tuple[Scalar | Fraction, int | None]:
-    """The value that the known columns of a record come to, and the column that shows it."""
-    if any(not isinstance(case.unknown(column).category, Category) for column in columns):
-        return _number(case, columns, values)
-    for column in columns:
-        category = case.unknown(column).category
-        if values[column] == 1 and isinstance(category, Category):
-            return category.value, column
-    declared = case.declared_values(name)
-    if len(columns) == len(declared) - 1:  # none of the others: it is the last
-        return declared[-1], columns[-1]
-    return None, None
-
-
-def _number(
-    case: Case, columns: Sequence[int], values: dict[int, Bound]
-) -> tuple[Scalar | Fraction, int | None]:
-    """A number, or that it is missing; 0 may stand for both, and then neither is known."""
-    kinds = {case.unknown(column).category: column for column in columns}
-    number, presence = kinds.get(None), kinds.get(Cut(None))
-    if presence is not None and values[presence] == 0:
-        return None, presence
-    if number is None or (values[number] == 0 and presence is None and case.may_be_missing(number)):
-        return None, None
-    return values[number], number
-
-
 def _exposure(
     case: Case, column: int, value: Scalar | Fraction, by_rank: DeterminedByRank, proof: Proof
 ) -> Exposed:
     record, person, name = case.name(column), case.person(column), case.secret(column)
-    if column not in by_rank.tipped_by:
+    sum_is_no_proof = value == 0 and case.is_number(column) and case.may_be_missing(column)
+    if column not in by_rank.tipped_by or sum_is_no_proof:  # it adds 0 where it is missing, too
         return Exposed(record, person, name, value, None, None, proof)
     certificate, proof = None, Proof.RANK
     if column in by_rank.singles:

@@ -8,6 +8,7 @@ Method     Take what the equations add up to as one more column. The equations c
            multiples of the equations that add up to 0 on the left and not on the right.
            While some answers contradict each other, those among them that the table itself does
            not give are left out; if it gives them all, or is no help, the last of them is.
+           Of numbers that extremes or medians meet, all that it does not give are.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ import numpy as np
 from casemate.audit.case import Case
 from casemate.audit.checks.ranges import ranges
 from casemate.audit.checks.totals import impossible
-from casemate.audit.order.audit import Ordered
+from casemate.audit.order.audit import Ordered, met_by_extremes
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate, RandomBytes, System, certify, determine, within
@@ -70,27 +71,32 @@ def with_answers(system: System) -> System:
     )
 
 
+FALSE = "its answer is not the table's; beside extremes or medians it is audited only if it is"
+
+
 # Answers left out of a case ---------------------------------------------------------------------
 
 
-def without_contradictions(case: Case, clock: Clock) -> tuple[Case, Bounds, bool | None]:
+def without_contradictions(case: Case, clock: Clock) -> tuple[Case, Bounds | None, bool | None]:
     """Leave out answers until the others can all be true, or only the table's own are left.
 
-    The case without the answers that were left out, its ranges, and whether none had to be.
+    The case without the answers that were left out, its ranges if it took those to see, and
+    whether none had to be; None where that was not decided.
     """
     answered_queries = {column.query for column in case.publication.columns if column.told}
     if not answered_queries:
-        consistent_so_far = True if case.publication.told else None  # of extremes and medians alone
-        return case, ranges(case, clock.seconds_left), consistent_so_far
-    consistent_so_far = True
+        return case, None, True if case.publication.told else None  # of extremes and medians alone
+    consistent_so_far: bool | None = True
     while True:
         rows, found = _conflict(case, clock)
         queries = {case.equations.places[row].query for row in rows if row < _count(case)}
         blamed = _statements_to_blame(case, rows, queries & answered_queries)
-        if not blamed:
-            remaining = ranges(case, clock.seconds_left) if found is None else found
-            return case, remaining, consistent_so_far and not rows
-        case, consistent_so_far = _without(case, blamed, queries), False
+        reasons = {query: _reason(sorted(queries - {query})) for query in blamed}
+        reasons = reasons or dict.fromkeys(_false_beside_extremes(case, answered_queries), FALSE)
+        if not reasons:
+            return case, found, False if rows else consistent_so_far
+        case = _without(case, reasons)
+        consistent_so_far = False if blamed else consistent_so_far and None
 
 
 def _conflict(case: Case, clock: Clock) -> tuple[Collection[int], Bounds | None]:
@@ -152,11 +158,30 @@ def why_unchecked(case: Case, found: Bounds) -> str:
     return f"{which} contradicts the declared types, bounds or values; correct one of them"
 
 
-def _without(case: Case, blamed: set[int], queries: set[int]) -> Case:
+def _false_beside_extremes(case: Case, answered_queries: Collection[int]) -> set[int]:
+    """Statements with answers that are not the table's about numbers that extremes meet.
+
+    Extremes and medians are decided from the table's own values, and no linear program knows them.
+    So what contradicts them would not be noticed.
+    """
+    if not case.publication.ordered:
+        return set()
+    equations = case.equations
+    true = true_values(equations, range(equations.system.columns), case.source)
+    values = [true[column] for column in range(equations.system.columns)]
+    told = (row for row, each in enumerate(equations.places) if each.query in answered_queries)
+    false = [row for row in told if not _gives(case, row, values)]
+    if not false:
+        return set()
+    system, met = equations.system, met_by_extremes(case)
+    about = np.intersect1d(false, system.row[met[system.column]]).tolist()
+    return {equations.places[row].query for row in about}
+
+
+def _without(case: Case, reasons: Mapping[int, str]) -> Case:
     """The case without some statements, which are named among those not audited."""
-    kept = [i for i, each in enumerate(case.equations.places) if each.query not in blamed]
+    kept = [i for i, each in enumerate(case.equations.places) if each.query not in reasons]
     number = {row: place for place, row in enumerate(kept)}
-    reasons = {query: _reason(sorted(queries - {query})) for query in blamed}
     return replace(
         _with_refused(case, reasons),
         equations=with_rows(case.equations, kept),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from casemate.audit.case import Case
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.checks.secret_parts import (
-    Proofs,
+    ProvedCombinations,
     SecretParts,
     Weights,
     splits,
@@ -127,7 +127,10 @@ Learned = dict[int, list[LearnedPart]]
 
 
 def proved_insiders(
-    families: Sequence[Ratios], facts: Sequence[LearnedPart], parts: SecretParts, proofs: Proofs
+    families: Sequence[Ratios],
+    facts: Sequence[LearnedPart],
+    parts: SecretParts,
+    proofs: ProvedCombinations,
 ) -> tuple[Learned, int, bool]:
     """Keep what is proved, the smallest coalitions for each part; how many claims were not.
 
@@ -226,15 +229,25 @@ class Learners:
                 done.append(knows)
                 rows = {self.parts.listed[part].record for fact in used for part in fact.shares}
                 names = tuple(record(row) for row in sorted(rows))
-                yield InsiderExposed(record(secret[0]), secret[1], names)
+                yield InsiderExposed(record(secret[0]), secret[1], names, self._may_miss(secret))
+
+    def _may_miss(self, secret: Secret) -> bool:
+        """Whether everybody takes it to be possible that a number is missing."""
+        columns = self.parts.listed[self._own[secret][0]].columns
+        presence = self.case.presence(columns[0])
+        return presence is not None and self.ranges.low[presence] != 1
 
     def _follows(self, secret: Secret, learned: set[int]) -> bool:
-        """Whether a value follows from the parts learned, and those that everybody knows."""
+        """Whether a value follows from the parts learned, and those that everybody knows.
+
+        Of a number that may be missing it is what it adds, and it is listed whatever that is, and
+        said to be no more: else the list would tell who has none.
+        """
         parts = [(index, self.parts.listed[index].unknown) for index in self._own[secret]]
+        numbers = [index for index, unknown in parts if unknown.category is None]
+        if numbers:
+            return any(index in learned or self._public(index) for index in numbers)
         value = self._true[secret[1]][self.case.equations.people.record(secret[0])]
-        if parts[0][1].category is None:  # 0 may also stand for a missing number
-            column = self.parts.listed[parts[0][0]].columns[0]
-            return bool(value) or not self.case.may_be_missing(column)
         indicators = [
             unknown.of(value) for index, unknown in parts if index in learned or self._public(index)
         ]

@@ -5,7 +5,7 @@ published and the answers are the table's own; the engines of `order` decide the
 classes leave open of a short log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,28 +13,32 @@ import numpy as np
 
 from casemate.audit.case import Case, name_of
 from casemate.audit.checks.rank import DeterminedByRank
-from casemate.audit.classes.certificate import Proof
-from casemate.audit.classes.changes import Change
-from casemate.audit.classes.decide import ClassVerdicts, decide_by_classes
+from casemate.audit.classes.certificate import ClassProof
+from casemate.audit.classes.changes import ClassChange
+from casemate.audit.classes.decide import ClassVerdicts, KnownChanges, decide_by_classes
 from casemate.audit.classes.derivation import derivation, tipping_query
-from casemate.audit.classes.facts import Facts, is_hidden
-from casemate.audit.classes.search import Standing
-from casemate.audit.order.audit import Derived, Ordered, OrderLog, by_order
+from casemate.audit.classes.facts import NumberFacts, is_hidden
+from casemate.audit.classes.search import ClassStanding
+from casemate.audit.order.audit import Copies, Derived, Ordered, OrderLog, by_order
 from casemate.audit.order.case import Witness
 from casemate.audit.region.second import components
-from casemate.audit.result import Proof as ProofKind
+from casemate.audit.result import Proof
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate, Domain, Exact, OrderQuestion
 from casemate.query.records import Cut, Unknown
 
 
 def values_by_order_and_absence(
-    case: Case, by_rank: DeterminedByRank, clock: Clock
+    case: Case, by_rank: DeterminedByRank, clock: Clock, known: KnownChanges | None = None
 ) -> list[Ordered]:
-    """What is decided about each private number that an extreme, a median or a gap is about."""
+    """What is decided about each private number that an extreme, a median or a gap is about.
+
+    `known` are changes found under other logs about the same table, which are tried first.
+    """
     found: list[Ordered] = []
     for name in _names(case):
-        verdicts = decide_by_classes(case, name, _certificates(case, by_rank, name), clock)
+        certificates = _certificates(case, by_rank, name)
+        verdicts = decide_by_classes(case, name, certificates, clock, known)
         if verdicts is not None:
             found.append(_ordered(case, verdicts))
     decided = {each.column for each in found if not _is_left_to_engines(case, each)}
@@ -68,6 +72,7 @@ def _joined(found: Ordered, other: Ordered | None) -> Ordered:
             undecided=tuple(still),
             others=other.others,
             covered=other.covered,
+            behind=other.behind,
         )
     return replace(
         found,
@@ -75,6 +80,7 @@ def _joined(found: Ordered, other: Ordered | None) -> Ordered:
         undecided=tuple(each for each in found.undecided if each in set(other.undecided)),
         totals=other.totals,
         witnesses=(*found.witnesses, *other.witnesses),
+        behind=other.behind,
     )
 
 
@@ -106,8 +112,8 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
     mine = [
         column for column in range(case.equations.system.columns) if case.secret(column) == name
     ]
-    totals, open_ = _totals(verdicts)
-    undecided = {(unit, name) for unit in verdicts.units(Standing.OPEN).tolist()}
+    open_ = _open_totals(verdicts)
+    undecided = {(unit, name) for unit in verdicts.units(ClassStanding.OPEN).tolist()}
     if not facts.complete:
         decided = {(unit, name) for unit in (*exposed, *missing)}
         undecided |= _linked(case, name) - decided
@@ -116,7 +122,7 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
         name,
         exposed,
         tuple(sorted({*undecided, *((first, name) for first in open_)})),
-        totals,
+        {},
         log,
         tied,
         tuple(_witness(change, facts) for change in verdicts.changes),
@@ -140,16 +146,16 @@ def _linked(case: Case, name: str) -> set[tuple[int, str]]:
     return {(record[column], case.secret(column)) for column in reached.tolist()}
 
 
-def _kind(proof: Proof, facts: Facts, unit: int) -> str:
+def _kind(proof: ClassProof, facts: NumberFacts, unit: int) -> str:
     """How a value is known: with extremes, or with bounds and types alone."""
     _, order = proof.cells
     if order and not proof.is_searched:
-        return ProofKind.ORDER
+        return Proof.ORDER
     whole = facts.priors[int(facts.prior[unit])].whole
-    return ProofKind.INTEGER if whole else ProofKind.BOUNDS
+    return Proof.INTEGER if whole else Proof.BOUNDS
 
 
-def _witness(change: Change, facts: Facts) -> Witness:
+def _witness(change: ClassChange, facts: NumberFacts) -> Witness:
     pairs = list(change.items(facts.scale))
     units = np.array([unit for unit, _ in pairs], np.int64)
     return Witness(units, tuple(value for _, value in pairs))
@@ -158,34 +164,27 @@ def _witness(change: Change, facts: Facts) -> Witness:
 # The same facts as questions, which judge second tables -------------------------------------------
 
 
-def _log(facts: Facts) -> tuple[OrderLog, frozenset[int]]:
+def _log(facts: NumberFacts) -> tuple[OrderLog, frozenset[int]]:
     """The extremes and medians as questions; somebody who counts twice is there twice."""
-    people, tied, questions = facts.people, dict[int, int](), list[OrderQuestion]()
+    copies, questions = Copies(facts.name, facts.people), list[OrderQuestion]()
     for fact in facts.order:
-        members = fact.unit.tolist()
-        if fact.kind == "median":
-            times = (fact.times // np.gcd.reduce(fact.times)).tolist()
-            for owner, number in zip(fact.unit.tolist(), times, strict=True):
-                more = people.rows(owner)[1:number].tolist()
-                tied.update(dict.fromkeys(more, owner))
-                members += more
-        questions.append(
-            OrderQuestion(fact.kind, np.array(sorted(members), np.int64), fact.low, fact.high)
-        )
+        times = fact.times if fact.kind == "median" else np.ones_like(fact.times)
+        members = copies.repeated(fact.unit, times)
+        questions.append(OrderQuestion(fact.kind, members, fact.low, fact.high))
     truth: list[Exact | None] = [facts.value(unit) for unit in range(len(facts.present))]
-    for copy, owner in tied.items():
+    for copy, owner in copies.tied.items():
         truth[copy] = truth[owner]
     priors = [facts.priors[which] for which in facts.prior.tolist()]
     whole = all(facts.priors[which].whole for which in np.unique(facts.prior[facts.asked]).tolist())
     domain = Domain(tuple(each.low for each in priors), tuple(each.high for each in priors), whole)
-    return OrderLog(questions, domain, truth), frozenset(tied)
+    return OrderLog(questions, domain, truth), frozenset(copies.tied)
 
 
 # What all rows of a person come to ----------------------------------------------------------------
 
 
-def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]], set[int]]:
-    """The totals that follow, by the person's first row, and whose total was not decided.
+def _open_totals(verdicts: ClassVerdicts) -> set[int]:
+    """Whose total was not decided, by the person's first row; by classes none follows.
 
     A change in which a total differs shows it to be free, and so does an exchange of one row with a
     row of somebody else.
@@ -193,12 +192,12 @@ def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]]
     facts = verdicts.facts
     people = facts.people
     if facts.name in people.constant or people.alone:
-        return {}, set()
+        return set()
     free = set(_moved_totals(verdicts))
     asked = set(facts.asked.tolist())
     exposed = {
-        *verdicts.units(Standing.EXPOSED).tolist(),
-        *verdicts.units(Standing.MISSING).tolist(),
+        *verdicts.units(ClassStanding.EXPOSED).tolist(),
+        *verdicts.units(ClassStanding.MISSING).tolist(),
     }
     open_ = set[int]()
     for first in np.flatnonzero(people.sizes > 1).tolist():
@@ -207,7 +206,7 @@ def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]]
         unsettled = first not in free and rows <= asked and not rows <= exposed
         if unsettled and not any(_can_be_exchanged(verdicts, row, rows) for row in rows):
             open_.add(first)
-    return {}, open_
+    return open_
 
 
 def _moved_totals(verdicts: ClassVerdicts) -> Iterator[int]:

@@ -32,7 +32,7 @@ from casemate.audit.region.second import (
     witness,
 )
 from casemate.audit.result import RemainingInterval
-from casemate.audit.time_limit import CP_SAT_LARGEST_VALUE, Clock, SearchLimit
+from casemate.audit.time_limit import CP_SAT_LARGEST_VALUE, Clock, SearchLimit, Stop
 from casemate.exact import Bound, Box, Region
 from casemate.published import column_values, true_values
 from casemate.query.records import Cut, Unknown
@@ -58,6 +58,7 @@ def backbone(
     columns: Iterable[int],
     width: Sequence[int],
     seconds: float = float("inf"),
+    stop: Stop | None = None,
 ) -> Whole:
     """Let CP-SAT settle whether each column can differ from the solution by at least its width.
 
@@ -86,7 +87,8 @@ def backbone(
         for name, asked_here in sorted(asked.items())
     ]
     pending = sorted(parts, key=lambda part: len(part.names))
-    clock, patience = Clock(SearchLimit(seconds=seconds)), FIRST_ROUND_SECONDS
+    clock = Clock(SearchLimit(seconds=seconds, stop=stop or Stop()))
+    patience = FIRST_ROUND_SECONDS
     while pending and not clock.over:
         pending = [part for part in pending if part.settle(clock, patience)]
         patience *= 2
@@ -149,7 +151,10 @@ class _WholePart:
 
 
 def whole_solution(
-    region: Region, seconds: float = float("inf"), hint: Sequence[Fraction] | None = None
+    region: Region,
+    seconds: float = float("inf"),
+    hint: Sequence[Fraction] | None = None,
+    stop: Stop | None = None,
 ) -> list[Fraction] | None:
     """Some solution in whole numbers, or None if there is none; TimeoutError if undecided.
 
@@ -160,7 +165,8 @@ def whole_solution(
     _check_size(region)
     low = [end or Fraction(0) for end in region.box.inward().low]
     model = _model(region, low if hint is None else hint)
-    solver = Clock(SearchLimit(seconds=max(seconds, 1e-3), workers=1)).solver(math.inf)
+    limit = SearchLimit(seconds=max(seconds, 1e-3), workers=1, stop=stop or Stop())
+    solver = Clock(limit).solver(math.inf)
     status = solver.solve(model.model)
     if status == cp_model.INFEASIBLE:
         return None
@@ -230,6 +236,7 @@ def decide(
     columns: Iterable[int],
     width: Sequence[Fraction],
     seconds: float = float("inf"),
+    stop: Stop | None = None,
 ) -> Whole:
     """Settle whether each column can differ from the known solution by at least its width.
 
@@ -256,7 +263,7 @@ def decide(
         return Whole(frozenset(), vertices.open, tuple(changes))
     whole_widths = [max(1, math.ceil(each)) for each in width]
     start = RegionSolution(finite, solution.values)
-    found = backbone(start, vertices.open, whole_widths, deadline - time.monotonic())
+    found = backbone(start, vertices.open, whole_widths, deadline - time.monotonic(), stop)
     fixed = found.fixed if decidable(region) else frozenset[int]()
     undecided = found.undecided | (found.fixed - fixed)
     return Whole(fixed, undecided, (*changes, *found.changes))
@@ -269,13 +276,14 @@ def decide_part(
     asked: NDArray[np.bool_],
     width: Sequence[Fraction] | Mapping[int, Fraction],
     *,
-    seconds: float,
+    clock: Clock,
 ) -> Whole:
     """The same for some columns that no equation links to others, in the numbers of all."""
     names = columns.tolist()
     solution = RegionSolution(part(region, columns), [values[column] for column in names])
     places = np.flatnonzero(asked[columns]).tolist()
-    found = decide(solution, places, [width[column] for column in names], max(0.0, seconds))
+    widths, seconds = [width[column] for column in names], max(0.0, clock.seconds_left)
+    found = decide(solution, places, widths, seconds, clock.limit.stop)
     return Whole(
         frozenset(names[i] for i in found.fixed),
         frozenset(names[i] for i in found.undecided),
@@ -293,14 +301,19 @@ def ranges(case: Case, seconds: float = float("inf")) -> Bounds:
     exposed among them, and programs over people take too long to say more.
     """
     if may_only_be_missing(case):
-        proved: Proof = "propagation"
-        return Bounds(case.box.low, case.box.high, (proved,) * len(case.box))
+        return prior_ranges(case)
     rounded = case.equations.low != case.equations.high
     if rounded or any(end is not None for end in (*case.box.low, *case.box.high)):
         return bounds(case.region, seconds=seconds)
     nothing = (None,) * len(case.box)
     proof: Proof = "propagation"
     return Bounds(nothing, nothing, (proof,) * len(case.box))
+
+
+def prior_ranges(case: Case) -> Bounds:
+    """What was known of every range before anything was published."""
+    proved: Proof = "propagation"
+    return Bounds(case.box.low, case.box.high, (proved,) * len(case.box))
 
 
 def may_only_be_missing(case: Case) -> bool:
@@ -403,9 +416,7 @@ def whole_numbers(
             continue
         solution, real_width = dict(zip(columns.tolist(), values, strict=True)), _least(smaller)
         width = {column: ONE if region.box.integer[column] else real_width for column in solution}
-        decided = decide_part(
-            region, columns, solution, ~skipped, width, seconds=clock.seconds_left
-        )
+        decided = decide_part(region, columns, solution, ~skipped, width, clock=clock)
         fixed |= {column: solution[column] for column in decided.fixed}
         undecided |= decided.undecided
         changes += decided.changes
@@ -427,7 +438,7 @@ def _solution(
         return values
     if clock.over or not decidable(region):
         raise TimeoutError("nothing is known to start from")
-    return whole_solution(region, clock.seconds_left, hint=values)
+    return whole_solution(region, clock.seconds_left, values, clock.limit.stop)
 
 
 def tighten_box(box: Box, ranges: Bounds) -> Box:

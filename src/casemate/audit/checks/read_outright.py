@@ -1,10 +1,10 @@
 """Values that a log shows as they are, row by row: whose they are, and what is said of the rest."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.audit.result import DerivationStep, Exposed, MissingValue, Proof
+from casemate.audit.result import DerivationStep, Exposed, MissingValue, Proof, RowsShown
 from casemate.published import (
     Knowledge,
     People,
@@ -144,7 +144,7 @@ def _reworded(
             told.add(each.query)
             reason = reasons[each.query]
             if reason is not None:
-                yield replace(each, reason=reason)
+                yield RowsShown(each.query, each.line, each.column, each.text, reason)
 
 
 def _reason(read: RowsRead, shown: Projection, combined: bool) -> str | None:

@@ -16,8 +16,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.audit.case import Case
+from casemate.audit.case import Case, name_of
 from casemate.audit.checks.rank import determine_by_rank, in_numbers
+from casemate.audit.classes.facts import is_hidden
 from casemate.audit.order.audit import Ordered
 from casemate.audit.result import Audited, Exposed, ExposedIfExact, Verdict
 from casemate.exact import Certificate
@@ -118,12 +119,22 @@ def as_if_labelled(publication: Publication) -> tuple[str, ...]:
 # Statements that are about nobody: more often than not a mistake in their conditions ------------
 
 
-def about_nobody(case: Case, ordered: Iterable[Ordered]) -> tuple[str, ...]:
-    """A sentence for each statement in which no record counts."""
+def about_nobody(case: Case, ordered: Sequence[Ordered] | None) -> tuple[str, ...]:
+    """A sentence for each statement in which no record counts.
+
+    `ordered` is None where nobody came to look at extremes and medians. Of numbers that may be
+    missing in secret some are not read: then nothing is said of those statements.
+    """
     system, places = case.equations.system, case.equations.places
     counted = {places[row].query for row in np.unique(system.row).tolist()}
-    counted.update(query for each in ordered for query in each.queries)
-    read = {column.query for column in (*case.publication.columns, *case.publication.ordered)}
+    counted.update(query for each in ordered or () for query in each.queries)
+    seen = {each.column for each in ordered or () if each.queries}
+    looked_at = (
+        column
+        for column in (case.publication.ordered if ordered is not None else ())
+        if name_of(column) in seen or not is_hidden(case, name_of(column))
+    )
+    read = {column.query for column in (*case.publication.columns, *looked_at)}
     left_out = {each.query for each in case.publication.refused}
     return tuple(
         f"query {query} is about nobody: no record counts in it; check its conditions"

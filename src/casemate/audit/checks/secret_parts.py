@@ -165,7 +165,7 @@ Weights = Mapping[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Proofs:
+class ProvedCombinations:
     """The combinations of parts that are determined, with certificates where they are readable."""
 
     case: Case
@@ -183,7 +183,7 @@ class Proofs:
 
 def proofs(
     case: Case, by_rank: DeterminedByRank, parts: SecretParts, claims: Sequence[Weights]
-) -> Proofs:
+) -> ProvedCombinations:
     """Prove as many of the claims as possible, all at once."""
     wanted = list({_key(each): each for each in claims}.values())
     targets = parts.targets(wanted)
@@ -194,7 +194,7 @@ def proofs(
     unread = [k for k, each in sound if k not in found and all(single[group] for group in each)]
     if unread and by_rank.proved_jointly():
         found |= dict.fromkeys(unread)
-    return Proofs(case, {_key(wanted[k]): each for k, each in found.items()})
+    return ProvedCombinations(case, {_key(wanted[k]): each for k, each in found.items()})
 
 
 def _key(weights: Weights) -> frozenset[tuple[int, int]]:

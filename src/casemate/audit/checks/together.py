@@ -18,7 +18,7 @@ from casemate.audit.checks.insiders import (
 )
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.checks.secret_parts import (
-    Proofs,
+    ProvedCombinations,
     SecretPart,
     SecretParts,
     Weights,
@@ -114,7 +114,7 @@ def proved_groups(
     case: Case,
     parts: SecretParts,
     groups: Sequence[Members],
-    proofs: Proofs,
+    proofs: ProvedCombinations,
     exposed: Sequence[Exposed],
 ) -> tuple[Group, ...]:
     """The groups whose totals are proved, without the records whose own values are known."""

@@ -252,8 +252,8 @@ def _search(
     longer, known = with_combinations(region, targets, whole=True), [*values, *amounts]
     asked = np.arange(len(known)) >= first
     for columns in kinds(longer, [asked]):
-        ones, seconds = [ONE] * len(known), clock.seconds_left
-        shown = decide_part(longer, columns, known, asked, ones, seconds=seconds)
+        ones = [ONE] * len(known)
+        shown = decide_part(longer, columns, known, asked, ones, clock=clock)
         for column in columns[columns >= first].tolist():
             total = wanted[column - first]
             if column in shown.fixed:
@@ -335,7 +335,7 @@ def _by_bounds(
     """Totals that have one value within what is left of every range, and among whole numbers."""
     region = case.region.within(tighten_box(case.box, whole_numbers.ranges))
     targets = Combinations.of([each.target for each in wanted])
-    values, undecided = single_values(region, targets)
+    values, undecided = single_values(region, targets, max(0.0, clock.seconds_left))
     proofs = {wanted[i]: (amount, Proof.BOUNDS) for i, amount in values.items()}
     rest = [each for i, each in enumerate(wanted) if i not in values]
     second = whole_totals(case, region, rest, whole_numbers.changes, clock)
@@ -364,6 +364,17 @@ def _entries(case: Case, facts: Sequence[ImpliedTotal]) -> list[Exposed]:
             by = proof.certificate, proof.by, proof.proof
             entries.append(Exposed(None, person, name, value, *by, total=True))
     return entries
+
+
+def shown_total(
+    case: Case, amounts: Mapping[PersonTotal, Fraction]
+) -> Fraction | tuple[Scalar, ...] | None:
+    """What is shown of a person where some combinations are known to come to these amounts."""
+    about = [
+        ImpliedTotal(total, total.value(amount), None, None, Proof.BOUNDS)
+        for total, amount in amounts.items()
+    ]
+    return _shown_value(case, about) if about else None
 
 
 def _shown_value(case: Case, about: Sequence[ImpliedTotal]) -> Fraction | tuple[Scalar, ...] | None:

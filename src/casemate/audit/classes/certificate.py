@@ -3,26 +3,23 @@
 A proof is a list of steps over units and facts, each a consequence of one published cell, or of a
 few that are combined, and of the ranges that the steps before it left:
 
-`Capped`        nobody is above a maximum, or below a minimum;
-`OnlyAttainer`  all others stay away from an extreme, so this one has it;
-`Combined`      published numbers times multipliers, and every unit at its best within its range,
-                bound what some units add up to (Lagrange multipliers: any will do, and the
-                right ones prove the most);
-`Cases`         a unit has an extreme or it has not, and either way the same follows, or nothing
-                is possible.
+`Capped`         nobody is above a maximum, or below a minimum;
+`OnlyAttainer`   all others stay away from an extreme, so this one has it;
+`CombinedFacts`  published numbers times multipliers, and every unit at its best within its range,
+                 bound what some units add up to (Lagrange multipliers: any will do, and the
+                 right ones prove the most).
 
 Guarantee  `verify` accepts only if, by exact arithmetic, every table that gives the cells used by
            the steps has the claimed value, or no value, at every unit of the claim.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from casemate.audit.classes.facts import Facts, OrderFact
+from casemate.audit.classes.facts import NumberFacts, OrderFact
 from casemate.exact import Bound
-from casemate.published import Range
 
 Secret = Literal["value", "presence"]
 
@@ -43,10 +40,10 @@ class OnlyAttainer:
 
 
 @dataclass(frozen=True, repr=False)
-class Combined:
-    """What some units add up to is at least `bound`, or with `above` at most.
+class CombinedFacts:
+    """What some units, each once, add up to is at least `bound`, or with `above` at most.
 
-    `linear` are multipliers of linear facts, `attained` of extremes and medians.
+    `linear` are multipliers of linear facts, `attained` of extremes.
     """
 
     units: tuple[int, ...]
@@ -57,16 +54,6 @@ class Combined:
     attained: Mapping[int, Fraction] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, repr=False)
-class Cases:
-    """Either a unit does not have an extreme, or it has."""
-
-    fact: int
-    unit: int
-    without: "Proof"
-    having: "Proof"
-
-
 @dataclass(frozen=True)
 class Searched:
     """No other table was found by a search over these facts: nothing that could be verified."""
@@ -75,20 +62,16 @@ class Searched:
     order: tuple[int, ...]
 
 
-Step = Capped | OnlyAttainer | Combined | Cases | Searched
+Step = Capped | OnlyAttainer | CombinedFacts | Searched
 
 
 @dataclass(frozen=True, repr=False)
-class Proof:
-    """Steps that lead to a claim: these units have this value; None: they have none.
-
-    With `impossible` they lead to a contradiction, in a case that cannot be.
-    """
+class ClassProof:
+    """Steps that lead to a claim: these units have this value; None: they have none."""
 
     units: tuple[int, ...]
     value: Fraction | None
     steps: tuple[Step, ...]
-    impossible: bool = False
 
     @property
     def is_searched(self) -> bool:
@@ -103,288 +86,207 @@ class Proof:
             if isinstance(step, Searched):
                 linear.update(step.linear)
                 order.update(step.order)
-            elif isinstance(step, Combined):
+            elif isinstance(step, CombinedFacts):
                 linear.update(step.linear)
                 order.update(step.attained)
-            elif isinstance(step, Cases):
-                order.add(step.fact)
-                for case in (step.without, step.having):
-                    more_linear, more_order = case.cells
-                    linear.update(more_linear)
-                    order.update(more_order)
             else:
                 order.add(step.fact)
         return tuple(sorted(linear)), tuple(sorted(order))
 
 
-def verify(facts: Facts, proof: Proof) -> bool:
+def verify(facts: NumberFacts, proof: ClassProof) -> bool:
     """Whether the steps prove the claim."""
-    return _Replay(facts).proves(proof)
+    replay = _Replay(facts)
+    return all(map(replay.take, proof.steps)) and replay.shows(proof)
+
+
+def sound_steps(
+    facts: NumberFacts, proof: ClassProof, steps: Iterable[Step]
+) -> tuple[Step, ...] | None:
+    """Those of some steps that can be made, if they prove the claim; else None."""
+    replay = _Replay(facts)
+    made = tuple(step for step in steps if replay.take(step))
+    return made if replay.shows(proof) else None
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What is left of a unit: its range, and whether it surely has a value, or surely has none."""
+
+    low: Bound
+    high: Bound
+    whole: bool
+    there: bool
+    gone: bool = False
+
+    def reaches(self, fact: OrderFact) -> bool:
+        """Whether it may have an extreme, or be in the middle of an odd number of values."""
+        return (
+            not self.gone
+            and (self.high is None or self.high >= fact.low)
+            and (self.low is None or self.low <= fact.high)
+        )
+
+    def below(self, bound: Fraction) -> "_Left":
+        """No value above this."""
+        end = Fraction(bound // 1) if self.whole else bound
+        return replace(self, high=end if self.high is None else min(self.high, end))
+
+    def above(self, bound: Fraction) -> "_Left":
+        """No value below this."""
+        end = Fraction(-(-bound // 1)) if self.whole else bound
+        return replace(self, low=end if self.low is None else max(self.low, end))
 
 
 class _Replay:
-    """What the steps so far leave of every unit's range."""
+    """What the steps so far leave of every unit."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: NumberFacts) -> None:
         self._facts = facts
-        self._low: dict[int, Bound] = {}
-        self._high: dict[int, Bound] = {}
-        self._there: set[int] = set()  # surely have a value
-        self._gone: set[int] = set()  # surely have none
-        self._not_at: dict[int, set[int]] = {}  # extremes that a unit does not have
-        self._impossible = False
+        self._left: dict[int, _Left] = {}
 
-    def _copy(self) -> "_Replay":
-        other = _Replay(self._facts)
-        other._low, other._high = dict(self._low), dict(self._high)
-        other._there, other._gone = set(self._there), set(self._gone)
-        other._not_at = {unit: set(each) for unit, each in self._not_at.items()}
-        other._impossible = self._impossible
-        return other
+    def left(self, unit: int) -> _Left:
+        """What is left of a unit."""
+        if unit not in self._left:
+            prior = self._facts.priors[int(self._facts.prior[unit])]
+            there = not self._facts.may_miss[unit]
+            self._left[unit] = _Left(prior.low, prior.high, prior.whole, there)
+        return self._left[unit]
 
-    def proves(self, proof: Proof) -> bool:
-        """Whether the steps lead to the claim."""
-        if not all(self._take(step, proof) for step in proof.steps):
-            return False
-        if self._impossible:
-            return True
-        if proof.impossible:
-            return False
-        return all(self._is_claimed(unit, proof.value) for unit in proof.units)
+    def shows(self, proof: ClassProof) -> bool:
+        """Whether what is left of the units is the claim."""
+        left = map(self.left, proof.units)
+        if proof.value is None:
+            return all(each.gone for each in left)
+        return all(each.there and each.low == proof.value == each.high for each in left)
 
-    def _is_claimed(self, unit: int, value: Fraction | None) -> bool:
-        if value is None:
-            return unit in self._gone
-        return self._is_there(unit) and self.low(unit) == value == self.high(unit)
-
-    def low(self, unit: int) -> Bound:
-        """The least value of a unit that is there."""
-        return self._low.get(unit, self._prior(unit).low)
-
-    def high(self, unit: int) -> Bound:
-        """The greatest value of a unit that is there."""
-        return self._high.get(unit, self._prior(unit).high)
-
-    def _prior(self, unit: int) -> Range:
-        return self._facts.priors[int(self._facts.prior[unit])]
-
-    def _is_there(self, unit: int) -> bool:
-        return unit in self._there or not self._facts.may_miss[unit]
-
-    def _take(self, step: Step, proof: Proof) -> bool:
+    def take(self, step: Step) -> bool:
         """Follow one step, if it is one."""
         if isinstance(step, Capped):
             return self._cap(self._facts.order[step.fact])
         if isinstance(step, OnlyAttainer):
-            return self._only(step)
-        if isinstance(step, Combined):
-            return self._combine(step)
-        return isinstance(step, Cases) and self._split(step, proof)
+            return self._only(self._facts.order[step.fact], step.unit)
+        return isinstance(step, CombinedFacts) and self._combine(step)
 
     def _cap(self, fact: OrderFact) -> bool:
+        if fact.kind == "median":
+            return False
         for unit in fact.unit.tolist():
-            if fact.kind == "max":
-                self._below(unit, fact.high)
-            elif fact.kind == "min":
-                self._above(unit, fact.low)
-        return fact.kind != "median"
+            left = self.left(unit)
+            self._left[unit] = left.below(fact.high) if fact.kind == "max" else left.above(fact.low)
+        return True
 
-    def _below(self, unit: int, bound: Fraction) -> None:
-        high = self.high(unit)
-        self._high[unit] = bound if high is None else min(high, bound)
-
-    def _above(self, unit: int, bound: Fraction) -> None:
-        low = self.low(unit)
-        self._low[unit] = bound if low is None else max(low, bound)
-
-    def _attains(self, unit: int, fact: OrderFact) -> bool:
-        """Whether a unit may have an extreme, or be in the middle of an odd number of values."""
-        low, high = self.low(unit), self.high(unit)
-        return unit not in self._gone and (
-            (high is None or high >= fact.low) and (low is None or low <= fact.high)
-        )
-
-    def _only(self, step: OnlyAttainer) -> bool:
-        fact = self._facts.order[step.fact]
+    def _only(self, fact: OrderFact, unit: int) -> bool:
         if fact.kind == "median" and not self._is_odd(fact):
             return False
-        able = [
-            unit
-            for unit in fact.unit.tolist()
-            if self._attains(unit, fact) and step.fact not in self._not_at.get(unit, ())
-        ]
-        if able != [step.unit]:
+        if [each for each in fact.unit.tolist() if self.left(each).reaches(fact)] != [unit]:
             return False
-        self._have(step.unit, fact)
+        having = self.left(unit).above(fact.low).below(fact.high)
+        self._left[unit] = replace(having, there=True)
         return True
 
     def _is_odd(self, fact: OrderFact) -> bool:
         """Whether everybody knows that an odd number of values is there."""
-        known = all(self._is_there(unit) or unit in self._gone for unit in fact.unit.tolist())
-        counted = sum(
-            times
-            for unit, times in zip(fact.unit.tolist(), fact.times.tolist(), strict=True)
-            if unit not in self._gone
-        )
-        return known and counted % 2 == 1
+        pairs = zip(map(self.left, fact.unit.tolist()), fact.times.tolist(), strict=True)
+        known = [(left, times) for left, times in pairs if left.there or left.gone]
+        counted = sum(times for left, times in known if not left.gone)
+        return len(known) == len(fact.unit) and counted % 2 == 1
 
     # Multipliers ----------------------------------------------------------------------------------
 
-    def _combine(self, step: Combined) -> bool:
-        if len(set(step.units)) < len(step.units):
-            return False  # whoever is named twice would be counted once
-        bound = self._least(step)
-        if bound is None or bound < (-step.bound if step.above else step.bound):
+    def _combine(self, step: CombinedFacts) -> bool:
+        parts = list(self._parts(step))
+        if any(part is None for part in parts):
             return False
-        self._conclude(step)
+        least = sum((part for part in parts if part is not None), Fraction(0))
+        if least < (-step.bound if step.above else step.bound):
+            return False
+        if step.secret == "presence":
+            self._count(step)
+        else:
+            self._narrow(step)
         return True
 
-    def _least(self, step: Combined) -> Fraction | None:
-        """The least that the units (with `above`, less them) add up to; None if that has no end."""
+    def _parts(self, step: CombinedFacts) -> Iterator[Fraction | None]:
+        """What facts and units add at least to the units' sum (with `above`, to less that sum).
+
+        None for what has no end.
+        """
+        nothing = Fraction(0)
         slope, offset = dict[int, Fraction](), dict[int, Fraction]()
         for unit in step.units:
             (slope if step.secret == "value" else offset)[unit] = Fraction(-1 if step.above else 1)
-        credits: dict[int, list[tuple[int, Fraction]]] = {}
-        total = self._add_linear(step, slope, offset)
-        for number, weight in step.attained.items():
-            extreme = self._facts.order[number]
-            if weight < 0 or extreme.kind == "median":
-                return None
-            total = None if total is None else total + weight
-            for unit in extreme.unit.tolist():
-                credits.setdefault(unit, []).append((number, weight))
-        for unit in slope.keys() | offset.keys() | credits.keys():
-            nothing = Fraction(0)
-            own = slope.get(unit, nothing), offset.get(unit, nothing)
-            best = self._best(unit, *own, credits.get(unit, ()))
-            if best is None or total is None:
-                return None
-            total += best
-        return total
-
-    def _add_linear(
-        self, step: Combined, slope: dict[int, Fraction], offset: dict[int, Fraction]
-    ) -> Fraction | None:
-        """Take the linear facts off what units add; what they come to at least, or None."""
-        total = Fraction(0)
         for number, weight in step.linear.items():
             fact = self._facts.linear[number]
             end = fact.low if weight > 0 else fact.high
-            if end is None:
-                return None
-            total += weight * end
+            yield None if end is None else weight * end
             entries = zip(fact.unit.tolist(), fact.alpha.tolist(), fact.beta.tolist(), strict=True)
             for unit, alpha, beta in entries:
-                slope[unit] = slope.get(unit, Fraction(0)) - weight * alpha
-                offset[unit] = offset.get(unit, Fraction(0)) - weight * beta
-        return total
+                slope[unit] = slope.get(unit, nothing) - weight * alpha
+                offset[unit] = offset.get(unit, nothing) - weight * beta
+        credits: dict[int, list[_Credit]] = {}
+        for number, weight in step.attained.items():
+            extreme = self._facts.order[number]
+            yield None if weight < 0 or extreme.kind == "median" else weight
+            for unit in extreme.unit.tolist():
+                credits.setdefault(unit, []).append((extreme, weight))
+        for unit in slope.keys() | offset.keys() | credits.keys():
+            own = slope.get(unit, nothing), offset.get(unit, nothing)
+            yield _least(self.left(unit), *own, credits.get(unit, ()))
 
-    def _best(
-        self, unit: int, slope: Fraction, offset: Fraction, credits: Iterable[tuple[int, Fraction]]
-    ) -> Fraction | None:
-        """The least that a unit can add, wherever it is in its range, or missing."""
-        options = [] if self._is_there(unit) else [Fraction(0)]
-        if unit not in self._gone:
-            low, high = self.low(unit), self.high(unit)
-            if low is not None and high is not None and low > high:
-                # nobody has such a value: it is missing, if it can be
-                self._impossible = self._impossible or self._is_there(unit)
-                return Fraction(0)
-            if (slope > 0 and low is None) or (slope < 0 and high is None):
-                return None
-            points = {each for each in (low, high) if each is not None}
-            for number, _ in credits:
-                fact = self._facts.order[number]
-                points.update(
-                    each
-                    for each in (fact.low, fact.high)
-                    if (low is None or low <= each) and (high is None or each <= high)
-                )
-            points = points or {Fraction(0)}
-            if not slope:
-                points.add(_between(low, high))
-            options += [
-                slope * point + offset - self._credit(unit, point, credits) for point in points
-            ]
-        return min(options, default=Fraction(0))
-
-    def _credit(
-        self, unit: int, point: Fraction, credits: Iterable[tuple[int, Fraction]]
-    ) -> Fraction:
-        """What having extremes takes off."""
-        total = Fraction(0)
-        for number, weight in credits:
-            fact = self._facts.order[number]
-            if fact.low <= point <= fact.high and number not in self._not_at.get(unit, ()):
-                total += weight
-        return total
-
-    def _conclude(self, step: Combined) -> None:
-        """What a bound on a sum says of each of its units."""
-        count = len(step.units)
-        if step.secret == "presence":
+    def _count(self, step: CombinedFacts) -> None:
+        """So few of the units have a value that none has, or so many that all have."""
+        for unit in step.units:
+            left = self.left(unit)
             if step.above and step.bound < 1:
-                self._gone.update(step.units)
-            elif not step.above and step.bound > count - 1:
-                self._there.update(step.units)
+                self._left[unit] = replace(left, gone=True)
+            elif not step.above and step.bound > len(step.units) - 1:
+                self._left[unit] = replace(left, there=True)
+
+    def _narrow(self, step: CombinedFacts) -> None:
+        """What a bound on a sum leaves to each of its units, the others as far as they go."""
+        bound, above, units = step.bound, step.above, step.units
+        if len(units) == 1 and (bound < 0 if above else bound > 0):
+            self._left[units[0]] = replace(self.left(units[0]), there=True)  # else it is 0
+        if not all(self.left(unit).there for unit in units):
             return
-        if count == 1 and (step.bound < 0 if step.above else step.bound > 0):
-            self._there.update(step.units)  # whoever is missing counts as 0
-        if not all(map(self._is_there, step.units)):
+        ends = {u: self.left(u).low if above else self.left(u).high for u in units}
+        endless = [unit for unit, end in ends.items() if end is None]
+        if len(endless) > 1:
             return
-        ends = [self.low(unit) if step.above else self.high(unit) for unit in step.units]
-        known = [end for end in ends if end is not None]
-        for unit, own in zip(step.units, ends, strict=True):
-            if len(known) < count and not (len(known) == count - 1 and own is None):
-                continue
-            others = sum(known, Fraction(0)) - (own if own is not None else 0)
-            whole = self._prior(unit).whole
-            bound = step.bound - others
-            if step.above:
-                self._below(unit, Fraction(bound // 1) if whole else bound)
-            else:
-                self._above(unit, Fraction(-(-bound // 1)) if whole else bound)
-
-    # Cases ----------------------------------------------------------------------------------------
-
-    def _split(self, step: Cases, proof: Proof) -> bool:
-        """Either way the claim follows, or the case is impossible."""
-        fact, unit = self._facts.order[step.fact], step.unit
-        without, having = self._copy(), self._copy()
-        without._not_at.setdefault(unit, set()).add(step.fact)
-        having._have(unit, fact)
-        if not all(_serves(each, proof) for each in (step.without, step.having)):
-            return False
-        if not (without.proves(step.without) and having.proves(step.having)):
-            return False
-        for each in proof.units:
-            self._claim(each, proof.value)
-        self._impossible = self._impossible or proof.impossible
-        return True
-
-    def _have(self, unit: int, fact: OrderFact) -> None:
-        self._there.add(unit)
-        self._above(unit, fact.low)
-        self._below(unit, fact.high)
-
-    def _claim(self, unit: int, value: Fraction | None) -> None:
-        if value is None:
-            self._gone.add(unit)
-        else:
-            self._there.add(unit)
-            self._low[unit] = self._high[unit] = value
+        total = sum((end for end in ends.values() if end is not None), Fraction(0))
+        for unit in endless or units:
+            own = bound - (total - (ends[unit] or 0))
+            left = self.left(unit)
+            self._left[unit] = left.below(own) if above else left.above(own)
 
 
-def _serves(case: Proof, whole: Proof) -> bool:
-    """Whether a proof in one case has the claim of the whole, or shows the case impossible."""
-    if case.impossible or whole.impossible:
-        return case.impossible
-    return case.value == whole.value and set(whole.units) <= set(case.units)
+_Credit = tuple[OrderFact, Fraction]
+"""An extreme, and what having it takes off."""
 
 
-def _between(low: Bound, high: Bound) -> Fraction:
-    """Some number in a range."""
-    if low is None or high is None:
-        end = high if low is None else low
-        return Fraction(0) if end is None else end
-    return (low + high) / 2
+def _least(
+    left: _Left, slope: Fraction, offset: Fraction, credits: Sequence[_Credit]
+) -> Fraction | None:
+    """The least that a unit can add, wherever it is in its range, or missing; None if no end.
+
+    What it adds is linear between the ends of extremes, and less at these than beside them.
+    """
+    options = [] if left.there else [Fraction(0)]
+    if not left.gone:
+        if (left.low if slope > 0 else left.high) is None and slope:
+            return None
+        points = {end for end in (left.low, left.high) if end is not None}
+        points.update(end for fact, _ in credits for end in (fact.low, fact.high))
+        within = [x for x in points or {Fraction(0)} if _is_within(x, left.low, left.high)]
+        options += [
+            slope * x
+            + offset
+            - sum(weight for fact, weight in credits if fact.low <= x <= fact.high)
+            for x in within
+        ]
+    return min(options, default=None)
+
+
+def _is_within(value: Fraction, low: Bound, high: Bound) -> bool:
+    return (low is None or low <= value) and (high is None or value <= high)

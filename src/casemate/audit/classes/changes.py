@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.facts import Facts, OrderFact, middle_pair
+from casemate.audit.classes.facts import NumberFacts, OrderFact, middle_pair
 from casemate.audit.classes.partition import Classes
 from casemate.exact import integer_array
 
@@ -19,7 +19,7 @@ SAFE_TOTAL = 2**62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Change:
+class ClassChange:
     """Other values of some units: `number` over the facts' scale times `common`, where `there`."""
 
     unit: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Change:
     common: int = 1
 
     @classmethod
-    def of(cls, values: Mapping[int, Fraction | None], scale: int) -> "Change":
+    def of(cls, values: Mapping[int, Fraction | None], scale: int) -> "ClassChange":
         """A change from plain values; None is a value that is missing."""
         scaled = {unit: None if v is None else v * scale for unit, v in values.items()}
         common = math.lcm(1, *{v.denominator for v in scaled.values() if v is not None})
@@ -39,6 +39,12 @@ class Change:
 
     def __len__(self) -> int:
         return len(self.unit)
+
+    def among(self, wanted: NDArray[np.bool_]) -> "ClassChange":
+        """What of it is about these units."""
+        kept = wanted[self.unit]
+        parts = self.unit[kept], self.number[kept], self.there[kept]
+        return self if kept.all() else ClassChange(*parts, self.common)
 
     def items(self, scale: int) -> Iterator[tuple[int, Fraction | None]]:
         """The units and their values."""
@@ -114,11 +120,11 @@ class FactCheck:
         sums = self._entries.sums(numbers, self.classes.there, scale, rows)
         return [Fraction(each, scale) for each in sums]
 
-    def keeps(self, change: Change) -> bool:
+    def keeps(self, change: ClassChange) -> bool:
         """Whether the table with these values put in could be the true one."""
         return self._keeps_priors(change) and self._keeps_sums(change) and self._keeps_order(change)
 
-    def _keeps_priors(self, change: Change) -> bool:
+    def _keeps_priors(self, change: ClassChange) -> bool:
         facts = self._facts
         if not facts.may_miss[change.unit[~change.there]].all():
             return False
@@ -135,7 +141,7 @@ class FactCheck:
                 return False
         return True
 
-    def _keeps_sums(self, change: Change) -> bool:
+    def _keeps_sums(self, change: ClassChange) -> bool:
         facts, classes = self._facts, self.classes
         new = np.where(change.there, safe(change.number, 1, 2), 0)
         own = np.where(facts.present[change.unit], facts.number[change.unit], 0)
@@ -155,7 +161,7 @@ class FactCheck:
             if amount
         )
 
-    def _keeps_order(self, change: Change) -> bool:
+    def _keeps_order(self, change: ClassChange) -> bool:
         facts, classes = self._facts, self.classes
         if not classes.orders or not len(change):
             return True
@@ -192,7 +198,7 @@ def answers_as_published(
     return fact.low <= answer <= fact.high
 
 
-def false_facts(facts: Facts, check: FactCheck) -> tuple[list[int], list[int]]:
+def false_facts(facts: NumberFacts, check: FactCheck) -> tuple[list[int], list[int]]:
     """The linear and the order facts that the table itself does not give."""
     linear = [
         number

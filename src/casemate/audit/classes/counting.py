@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.audit.classes.certificate import Proof, Searched
-from casemate.audit.classes.changes import Change, FactCheck
+from casemate.audit.classes.certificate import ClassProof, Searched
+from casemate.audit.classes.changes import ClassChange, FactCheck
 from casemate.audit.classes.partition import ClassOrder, ClassRow
 from casemate.audit.classes.propagation import Propagation
-from casemate.audit.classes.search import Decisions, Standing
+from casemate.audit.classes.search import ClassStanding, Decisions
 from casemate.audit.order.solver import settle
 from casemate.audit.time_limit import CP_SAT_LARGEST_VALUE, Clock
 
@@ -141,14 +141,14 @@ class ValueCounts:
         self.model.add_hint(literal, False)
         return literal
 
-    def change(self, solver: cp_model.CpSolver) -> Change:
+    def change(self, solver: cp_model.CpSolver) -> ClassChange:
         """The units whose values a solution changes."""
         found: dict[int, Fraction | None] = {}
         for which, counts in enumerate(self.counts):
             wanted = {value: solver.value(count) for value, count in counts.items()}
             members = self.classes.members(which).tolist()
             found |= _rearranged(members, [self._facts.value(unit) for unit in members], wanted)
-        return Change.of(found, self._facts.scale)
+        return ClassChange.of(found, self._facts.scale)
 
 
 def _rearranged(
@@ -169,8 +169,7 @@ def _rearranged(
 
 def prior_values(ranges: Propagation, which: int) -> tuple[int, int]:
     """The least and the greatest whole number that was possible beforehand."""
-    facts, classes = ranges.classes.facts, ranges.classes
-    prior = facts.priors[int(facts.prior[classes.members(which)[0]])]
+    prior = ranges.classes.priors[which]
     if prior.low is None or prior.high is None:
         raise ValueError("values are counted only between bounds")
     return math.ceil(prior.low), math.floor(prior.high)
@@ -200,7 +199,7 @@ class CountSearch:
     check: FactCheck
     clock: Clock
 
-    def run(self) -> list[Proof]:
+    def run(self) -> list[ClassProof]:
         """Free or expose whoever is open; the proofs name the statements that are needed."""
         classes = self.ranges.classes
         counts = ValueCounts(self.ranges, (classes.rows, classes.orders))
@@ -212,21 +211,21 @@ class CountSearch:
             if not self.check.keeps(change):
                 raise ArithmeticError("CP-SAT returned counts that break a fact")
             self.decisions.free(change)
-            return np.asarray(self.decisions.standing[asked] != Standing.OPEN)
+            return np.asarray(self.decisions.standing[asked] != ClassStanding.OPEN)
 
         settled = settle(counts.model, moved, accept, self.clock)
         return [self._proof(which) for which in settled.unmovable.tolist()]
 
-    def _proof(self, which: int) -> Proof:
+    def _proof(self, which: int) -> ClassProof:
         classes = self.ranges.classes
         value = classes.value(which)
-        standing = Standing.MISSING if value is None else Standing.EXPOSED
+        standing = ClassStanding.MISSING if value is None else ClassStanding.EXPOSED
         self.decisions.standing[which] = standing
         queries = self._least_set(which)
         linear = tuple(n for n, r in enumerate(classes.rows) if r.fact.place.query in queries)
         order = tuple(n for n, e in enumerate(classes.orders) if e.fact.place.query in queries)
         units = tuple(classes.members(which).tolist())
-        return Proof(units, value, (Searched(linear, order),))
+        return ClassProof(units, value, (Searched(linear, order),))
 
     def _least_set(self, which: int) -> set[int]:
         """Statements without any one of which the search does find another table."""

@@ -14,30 +14,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.classes.certificate import Proof
-from casemate.audit.classes.changes import Change, FactCheck, false_facts
-from casemate.audit.classes.facts import Facts, facts_of
+from casemate.audit.classes.certificate import ClassProof
+from casemate.audit.classes.changes import ClassChange, FactCheck, false_facts
+from casemate.audit.classes.facts import NumberFacts, facts_of
 from casemate.audit.classes.partition import Classes
-from casemate.audit.classes.proofs import ProofSearch
+from casemate.audit.classes.proofs import ProofSearch, irreducible
 from casemate.audit.classes.propagation import Propagation
 from casemate.audit.classes.search import (
+    ClassStanding,
     Decisions,
     SecondTableSearch,
-    Standing,
     exchange,
     move_apart,
 )
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate
 
+KnownChanges = dict[str, list[ClassChange]]
+"""Changes of one table, by the private number that they are of."""
+
 TRIES_FOR_ONE_CLASS = 4
 """Patterns that are tried for a single class before an integer program says where to look."""
+
+PROPAGATION_SHARE = 0.5
+"""How much of the time may go by before what ranges show is verified."""
 
 MAX_MULTIPLIER_SECONDS = 8.0
 """The longest that all linear programs for proofs may take."""
 
 MAX_INTEGER_PROGRAM_SECONDS = 20.0
 """The longest that all integer programs may take."""
+
+MAX_SHORTENING_SECONDS = 2.0
+"""The longest that all proofs together are shortened."""
 
 OPEN_REASON = (
     "extremes, medians and missing values of {}: neither a second table nor a proof was found"
@@ -57,15 +66,15 @@ class ClassVerdicts:
     follows by rank. `false` are statements whose answers the table does not give.
     """
 
-    facts: Facts
+    facts: NumberFacts
     classes: Classes
     standing: NDArray[np.int8]
-    proofs: tuple[Proof, ...]
-    changes: tuple[Change, ...]
+    proofs: tuple[ClassProof, ...]
+    changes: tuple[ClassChange, ...]
     false: tuple[int, ...] = ()
     late: bool = False
 
-    def units(self, standing: Standing) -> NDArray[np.int64]:
+    def units(self, standing: ClassStanding) -> NDArray[np.int64]:
         """The units of this standing."""
         of_unit = np.repeat(self.standing, self.classes.size)
         return np.sort(self.classes.order[of_unit == standing])
@@ -79,11 +88,16 @@ class ClassVerdicts:
 
 
 def decide_by_classes(
-    case: Case, name: str, certificates: Mapping[int, Certificate], clock: Clock
+    case: Case,
+    name: str,
+    certificates: Mapping[int, Certificate],
+    clock: Clock,
+    known: KnownChanges | None = None,
 ) -> ClassVerdicts | None:
     """Decide about a private number; None where its facts are not of this kind.
 
-    `certificates` are those of units whose value follows by rank.
+    `certificates` are those of units whose value follows by rank. `known` are changes that kept
+    other facts about the same table: each is tried here first, and what is found is added.
     """
     facts = facts_of(case, name)
     if facts is None or not facts.possible:
@@ -97,7 +111,13 @@ def decide_by_classes(
         kept = tuple(each for each in facts.order if each.place.query not in false)
         facts = replace(facts, order=kept)
         check = FactCheck(Classes.of(facts))
-    found = replace(_decide(check, certificates, clock), false=tuple(false))
+    decisions, changes = Decisions(check.classes), ({} if known is None else known)
+    for change in changes.get(name, ()):
+        own = change.among(check.classes.label >= 0)  # nothing is published about the others now
+        if len(own) and check.keeps(own):
+            decisions.free(own)
+    found = replace(_decide(decisions, check, certificates, clock), false=tuple(false))
+    changes[name] = list(dict.fromkeys([*changes.get(name, ()), *found.changes]))
     return found if facts.complete else _without_free(found)
 
 
@@ -106,34 +126,33 @@ def _without_free(found: ClassVerdicts) -> ClassVerdicts:
     known = [
         found.facts.is_known(int(unit)) for unit in found.classes.order[found.classes.start[:-1]]
     ]
-    open_ = (found.standing == Standing.FREE) & ~np.array(known, np.bool_)
-    return replace(found, standing=np.where(open_, Standing.OPEN, found.standing), changes=())
+    open_ = (found.standing == ClassStanding.FREE) & ~np.array(known, np.bool_)
+    return replace(found, standing=np.where(open_, ClassStanding.OPEN, found.standing), changes=())
 
 
 def _decide(
-    check: FactCheck, certificates: Mapping[int, Certificate], clock: Clock
+    decisions: Decisions, check: FactCheck, certificates: Mapping[int, Certificate], clock: Clock
 ) -> ClassVerdicts:
     classes = check.classes
-    decisions = Decisions(classes)
     if len(classes):
         first = (int(classes.members(which)[0]) for which in range(len(classes)))
         known = [which for which, unit in enumerate(first) if classes.facts.is_known(unit)]
-        decisions.standing[known] = Standing.FREE  # nothing was to be found out
+        decisions.standing[known] = ClassStanding.FREE  # nothing was to be found out
         exchange(decisions)
         move_apart(decisions, check)
-    proofs: list[Proof] = []
+    proofs: list[ClassProof] = []
     if len(decisions.open):
-        ranges = Propagation(classes)
+        ranges = Propagation(classes, clock.within(clock.seconds_left * PROPAGATION_SHARE))
         search = ProofSearch(decisions, ranges, check, clock)
         search.by_propagation()
         search.by_rank(certificates)
-        if len(decisions.open):
+        if len(decisions.open) and not clock.over:
             tables = SecondTableSearch(decisions, ranges, check, clock)
             tables.many_at_once()
             tables.in_small_groups()
             tables.one_by_one(TRIES_FOR_ONE_CLASS)
             search.by_multipliers(clock.within(MAX_MULTIPLIER_SECONDS))
-            if len(decisions.open):
+            if len(decisions.open) and not clock.over:
                 from casemate.audit.classes.counting import (  # loads CP-SAT
                     CountSearch,
                     can_be_counted,
@@ -142,7 +161,8 @@ def _decide(
                 if can_be_counted(ranges):
                     search.proofs += CountSearch(decisions, ranges, check, clock).run()
             search.by_whole_numbers(tables, clock.within(MAX_INTEGER_PROGRAM_SECONDS))
-        proofs = search.proofs
+        shorter = clock.within(MAX_SHORTENING_SECONDS)
+        proofs = [irreducible(classes.facts, each, shorter) for each in search.proofs]
     return ClassVerdicts(
         classes.facts,
         classes,

@@ -5,27 +5,26 @@ No private value is written; the people whom a proof is about are "this one" or 
 
 from casemate.audit.classes.certificate import (
     Capped,
-    Cases,
-    Combined,
+    ClassProof,
+    CombinedFacts,
     OnlyAttainer,
-    Proof,
     Searched,
     Step,
 )
-from casemate.audit.classes.facts import Facts, LinearFact, OrderFact
+from casemate.audit.classes.facts import LinearFact, NumberFacts, OrderFact
 from casemate.audit.result import DerivationStep
 
 SEARCHED = "a search over whole numbers found no other table that gives it: the only proof"
 EXTREMES = {"max": ("MAX", "above"), "min": ("MIN", "below"), "median": ("MEDIAN", "beside")}
 
 
-def derivation(facts: Facts, proof: Proof) -> tuple[DerivationStep, ...]:
+def derivation(facts: NumberFacts, proof: ClassProof) -> tuple[DerivationStep, ...]:
     """The steps of a proof in words, one for each cell that a step uses."""
     steps = (each for step in proof.steps for each in _in_words(facts, proof, step))
     return tuple(dict.fromkeys(steps))
 
 
-def tipping_query(facts: Facts, proof: Proof) -> int:
+def tipping_query(facts: NumberFacts, proof: ClassProof) -> int:
     """The last of the statements that a proof uses; the first where it needs none."""
     linear, order = proof.cells
     queries = [facts.linear[each].place.query for each in linear]
@@ -33,7 +32,7 @@ def tipping_query(facts: Facts, proof: Proof) -> int:
     return max(queries, default=1)
 
 
-def _in_words(facts: Facts, proof: Proof, step: Step) -> list[DerivationStep]:
+def _in_words(facts: NumberFacts, proof: ClassProof, step: Step) -> list[DerivationStep]:
     if isinstance(step, Searched):
         cells = [facts.linear[n] for n in step.linear] + [facts.order[n] for n in step.order]
         return [_said(each, SEARCHED) for each in cells]
@@ -42,20 +41,14 @@ def _in_words(facts: Facts, proof: Proof, step: Step) -> list[DerivationStep]:
         return [_said(facts.order[step.fact], f"nobody in it is {side} its {name}")]
     if isinstance(step, OnlyAttainer):
         return [_only(facts, step, proof)]
-    if isinstance(step, Cases):
-        name, _ = EXTREMES[facts.order[step.fact].kind]
-        said = f"whether somebody else has its {name} or not, the same follows"
-        cases = (step.without, step.having)
-        inside = [e for case in cases for s in case.steps for e in _in_words(facts, proof, s)]
-        return [_said(facts.order[step.fact], said), *inside]
     return _combined(facts, step, proof)
 
 
 def _said(fact: LinearFact | OrderFact, text: str) -> DerivationStep:
-    return DerivationStep(fact.place.query, fact.place.key, text)
+    return DerivationStep(fact.place.query, fact.place.key, text, fact.place.column)
 
 
-def _only(facts: Facts, step: OnlyAttainer, proof: Proof) -> DerivationStep:
+def _only(facts: NumberFacts, step: OnlyAttainer, proof: ClassProof) -> DerivationStep:
     fact = facts.order[step.fact]
     name, _ = EXTREMES[fact.kind]
     whose = "this one" if step.unit in proof.units else "one other"
@@ -64,7 +57,7 @@ def _only(facts: Facts, step: OnlyAttainer, proof: Proof) -> DerivationStep:
     return _said(fact, f"somebody in it has its {name}, and only {whose} can")
 
 
-def _combined(facts: Facts, step: Combined, proof: Proof) -> list[DerivationStep]:
+def _combined(facts: NumberFacts, step: CombinedFacts, proof: ClassProof) -> list[DerivationStep]:
     own = set(step.units) <= set(proof.units)
     people = _count(len(step.units), "this one" if own else "one other", own)
     linear = [facts.linear[each] for each in step.linear]
@@ -98,7 +91,7 @@ def _missing(fact: LinearFact, people: str, several: bool) -> DerivationStep:
 
 
 def _summed(
-    facts: Facts, fact: LinearFact, step: Combined, people: str, several: bool
+    facts: NumberFacts, fact: LinearFact, step: CombinedFacts, people: str, several: bool
 ) -> DerivationStep:
     if several:
         times = step.linear[next(n for n in step.linear if facts.linear[n] is fact)]

@@ -82,7 +82,7 @@ class OrderFact:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Facts:
+class NumberFacts:
     """Everything published about one private number, and what was known of it beforehand.
 
     The value of a unit is `number / scale` where it is `present`. `prior` is its place among
@@ -147,7 +147,7 @@ class _Truth:
     present: NDArray[np.bool_]
 
 
-def facts_of(case: Case, name: str) -> Facts | None:
+def facts_of(case: Case, name: str) -> NumberFacts | None:
     """What was published about a private number; None where that is decided elsewhere.
 
     That is where comparisons or other secrets share its equations, unless values may be missing in
@@ -167,7 +167,7 @@ def facts_of(case: Case, name: str) -> Facts | None:
     linear += [fact for fact in shown if isinstance(fact, LinearFact)]
     order = tuple(fact for fact in shown if isinstance(fact, OrderFact))
     own = truth.number, truth.scale, truth.present
-    return Facts(name, people, *own, prior, priors, may_miss, tuple(linear), order, complete)
+    return NumberFacts(name, people, *own, prior, priors, may_miss, tuple(linear), order, complete)
 
 
 def is_hidden(case: Case, name: str) -> bool:
@@ -268,7 +268,7 @@ def _order_facts(
                     # of a single unit each of these is its value
                     KINDS[aggregate_of(column).function] if len(units) > 1 else "max",
                     units,
-                    times,
+                    times // np.gcd.reduce(times),  # a median is that of any share of all rows
                     Fraction(0),
                     Fraction(0),
                 )

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.facts import Facts, LinearFact, OrderFact
-from casemate.exact import Bound
+from casemate.audit.classes.facts import LinearFact, NumberFacts, OrderFact
+from casemate.published import Range
 
 KEY_SEED = 0x9E3779B97F4A7C15
 
@@ -44,24 +44,19 @@ class ClassOrder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classes:
-    """The classes of some facts: their units, and facts in terms of them.
+    """The classes of some facts: their units, what was known of them, and facts in their terms."""
 
-    `low` and `high` are the caps of a class: what was known beforehand, and the extremes it is in.
-    """
-
-    facts: Facts
+    facts: NumberFacts
     label: NDArray[np.int64]  # the class of each unit, -1 where nothing was published about it
     order: NDArray[np.int64]  # the units, class by class
     start: NDArray[np.int64]
     rows: tuple[ClassRow, ...]
     orders: tuple[ClassOrder, ...]
-    low: tuple[Bound, ...]
-    high: tuple[Bound, ...]
-    whole: tuple[bool, ...]
+    priors: tuple[Range, ...]
     may_miss: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, facts: Facts) -> "Classes":
+    def of(cls, facts: NumberFacts) -> "Classes":
         """The classes of all units that anything was published about."""
         label = _labels(facts)
         order = facts.asked[np.argsort(label, kind="stable")]
@@ -73,9 +68,6 @@ class Classes:
         orders = tuple(_class_order(fact, place) for fact in facts.order)
         first = order[start[:-1]]
         priors = [facts.priors[which] for which in facts.prior[first].tolist()]
-        low, high = [each.low for each in priors], [each.high for each in priors]
-        for each in orders:
-            _cap(each, low, high)
         return cls(
             facts,
             place,
@@ -83,9 +75,7 @@ class Classes:
             start,
             rows,
             orders,
-            tuple(low),
-            tuple(high),
-            tuple(each.whole for each in priors),
+            tuple(priors),
             facts.may_miss[first],
         )
 
@@ -155,17 +145,6 @@ def _reduce(operation: np.ufunc, values: NDArray[Any], start: NDArray[np.int64])
     return found
 
 
-def _cap(each: ClassOrder, low: list[Bound], high: list[Bound]) -> None:
-    """Nobody is above a maximum, or below a minimum."""
-    kind, fact = each.fact.kind, each.fact
-    for which in each.classes.tolist():
-        before_low, before_high = low[which], high[which]
-        if kind == "max" and (before_high is None or fact.high < before_high):
-            high[which] = fact.high
-        if kind == "min" and (before_low is None or fact.low > before_low):
-            low[which] = fact.low
-
-
 def _class_row(fact: LinearFact, place: NDArray[np.int64]) -> ClassRow:
     classes, first = np.unique(place[fact.unit], return_index=True)
     alpha, beta = (
@@ -182,7 +161,7 @@ def _class_order(fact: OrderFact, place: NDArray[np.int64]) -> ClassOrder:
 # Which units are alike ----------------------------------------------------------------------------
 
 
-def _labels(facts: Facts) -> NDArray[np.int64]:
+def _labels(facts: NumberFacts) -> NDArray[np.int64]:
     """The class of each unit that is asked about, in their order."""
     unit, token = _entries(facts)
     order = np.lexsort((token, unit))
@@ -199,7 +178,7 @@ def _labels(facts: Facts) -> NDArray[np.int64]:
     return np.array(exact, np.int64)
 
 
-def _entries(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _entries(facts: NumberFacts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """What is said of units, each thing with a number of its own."""
     units, tokens, used = [facts.asked], [facts.prior[facts.asked]], len(facts.priors)
     units.append(facts.asked)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.changes import Change, safe
+from casemate.audit.classes.changes import ClassChange, safe
 from casemate.audit.classes.facts import OrderFact, middle_pair
 from casemate.audit.classes.propagation import Propagation
 
@@ -65,8 +65,8 @@ class Patterns:
             (ranges.high, self._high, _floor),
         ):
             numerators = [
-                None if end is None else inwards(end, facts.scale, whole)
-                for end, whole in zip(side, classes.whole, strict=True)
+                None if end is None else inwards(end, facts.scale, prior.whole)
+                for end, prior in zip(side, classes.priors, strict=True)
             ]
             absent = -self.absent if out is self._low else self.absent
             by_class = np.array([absent if each is None else each for each in numerators], kind)
@@ -249,7 +249,7 @@ class Patterns:
             none.append(np.add.reduceat(without.astype(np.int64), classes.start[:-1]) > 0)
         return ends[0], ends[1], none[0], none[1]
 
-    def spread(self, totals: NDArray[Any], common: int, pattern: Pattern) -> Change:
+    def spread(self, totals: NDArray[Any], common: int, pattern: Pattern) -> ClassChange:
         """Values that add up to these totals (over the scale times `common`), near the true ones.
 
         Within a class the first units go as far as they can, and the others stay.
@@ -275,7 +275,7 @@ class Patterns:
         new = own + np.where(up, step, -step)
         moved = (new != safe(self.number[order], common) * common) & present
         moved |= present != facts.present[order]
-        return Change(order[moved], new[moved], present[moved], common)
+        return ClassChange(order[moved], new[moved], present[moved], common)
 
 
 def _ceil(end: Fraction, scale: int, whole: bool) -> int:

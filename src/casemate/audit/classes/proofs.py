@@ -5,17 +5,29 @@ accepted it.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.certificate import Combined, Proof, Secret, Step, verify
+from casemate.audit.classes.certificate import (
+    Capped,
+    ClassProof,
+    CombinedFacts,
+    OnlyAttainer,
+    Secret,
+    Step,
+    sound_steps,
+    verify,
+)
 from casemate.audit.classes.changes import FactCheck
+from casemate.audit.classes.facts import NumberFacts
 from casemate.audit.classes.model import ClassModel, Relaxation, WholeModel
 from casemate.audit.classes.propagation import Propagation
-from casemate.audit.classes.search import Decisions, SecondTableSearch, Standing
+from casemate.audit.classes.search import ClassStanding, Decisions, SecondTableSearch
+from casemate.audit.least import least
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate
 
@@ -31,7 +43,7 @@ class ProofSearch:
     ) -> None:
         self._decisions, self._classes, self._clock = decisions, decisions.classes, clock
         self.ranges, self._check = ranges, check
-        self.proofs: list[Proof] = []
+        self.proofs: list[ClassProof] = []
 
     def by_propagation(self) -> None:
         """Take what the ranges show already; classes with the same reasons share a proof."""
@@ -46,6 +58,8 @@ class ProofSearch:
                 ends = (("low", which), ("high", which), ("least", which))
                 found.setdefault((ranges.low[which], ranges.because(*ends)), []).append(which)
         for (value, reasons), which_classes in found.items():
+            if self._clock.over:
+                return
             steps = ranges.proof(reasons)  # type: ignore[arg-type]  # the steps behind the ends
             self._claim(which_classes, value, steps)  # type: ignore[arg-type]  # a number or None
 
@@ -55,11 +69,11 @@ class ProofSearch:
         """Note a proof that the verifier accepts."""
         members = [self._classes.members(which) for which in which_classes]
         units = tuple(np.concatenate(members).tolist())
-        proof = Proof(units, value, steps)
+        proof = ClassProof(units, value, steps)
         if not verify(self._classes.facts, proof):
             return False
         self.proofs.append(proof)
-        standing = Standing.MISSING if value is None else Standing.EXPOSED
+        standing = ClassStanding.MISSING if value is None else ClassStanding.EXPOSED
         self._decisions.standing[list(which_classes)] = standing
         return True
 
@@ -67,9 +81,11 @@ class ProofSearch:
         """Take the units whose value follows by rank: a certificate has the multipliers."""
         number = {fact.row: place for place, fact in enumerate(self._classes.facts.linear)}
         for unit, certificate in certificates.items():
+            if self._clock.over:
+                return
             which = int(self._classes.label[unit])
             value = self._classes.facts.value(unit)
-            if self._decisions.standing[which] != Standing.OPEN or value is None:
+            if self._decisions.standing[which] != ClassStanding.OPEN or value is None:
                 continue
             if not certificate.coefficients.keys() <= number.keys():
                 continue  # of equations that are not all about this number alone
@@ -78,7 +94,7 @@ class ProofSearch:
                 for row, weight in certificate.coefficients.items()
             }
             steps = tuple(
-                Combined((unit,), "value", above, value, _signed(weights, above))
+                CombinedFacts((unit,), "value", above, value, _signed(weights, above))
                 for above in (False, True)
             )
             self._claim([which], value, steps)
@@ -98,12 +114,12 @@ class ProofSearch:
             found = [self._bound(relaxation, which, *each) for each in wanted]
             steps = [each for each in found if each is not None]
             if len(steps) == len(wanted):
-                premises = frozenset[int]().union(*(self._premises(each) for each in steps))
+                premises = frozenset[int]().union(*(self.ranges.premises(each) for each in steps))
                 self._claim([which], value, (*self.ranges.proof(premises), *steps))
 
     def _bound(
         self, relaxation: "Relaxation", which: int, secret: Secret, above: bool
-    ) -> Combined | None:
+    ) -> CombinedFacts | None:
         """A step that proves the true total of a class to be the least, or the most (`above`)."""
         classes = self._classes
         deadline = time.monotonic() + max(0.0, self._clock.seconds_left)
@@ -111,33 +127,11 @@ class ProofSearch:
         units = tuple(classes.members(which).tolist())
         column = which + (len(classes) if secret == "presence" else 0)
         for linear, attained in relaxation.multipliers(column, above, deadline):
-            step = Combined(units, secret, above, total, linear, attained)
-            before = self.ranges.proof(self._premises(step))
-            if verify(classes.facts, Proof((), None, (*before, step))):
+            step = CombinedFacts(units, secret, above, total, linear, attained)
+            before = self.ranges.proof(self.ranges.premises(step))
+            if verify(classes.facts, ClassProof((), None, (*before, step))):
                 return step
         return None
-
-    def _premises(self, step: Combined) -> frozenset[int]:
-        """The steps behind the ends of ranges that a combination uses."""
-        classes = self._classes
-        slope: dict[int, Fraction] = {}
-        sign = Fraction(-1 if step.above else 1)
-        own = {int(classes.label[unit]) for unit in step.units}
-        if step.secret == "value":
-            slope.update(dict.fromkeys(own, sign))
-        used = set(own)
-        for number, weight in step.linear.items():
-            row = classes.rows[number]
-            for which, alpha in zip(row.classes.tolist(), row.alpha, strict=True):
-                slope[which] = slope.get(which, Fraction(0)) - weight * alpha
-                used.add(which)
-        compared = {w for n in step.attained for w in classes.orders[n].classes.tolist()}
-        ends = [(end, which) for which in used | compared for end in ("least", "most")]
-        ends += [("low" if each > 0 else "high", which) for which, each in slope.items() if each]
-        ends += [(end, which) for which in compared for end in ("low", "high")]
-        if step.secret == "value":
-            ends += [(end, which) for which in own for end in ("low", "high")]
-        return self.ranges.because(*ends)
 
     # Second tables with other people at extremes --------------------------------------------------
 
@@ -163,7 +157,7 @@ class ProofSearch:
             value = classes.value(which)
             hidden = bool(classes.may_miss[which]) and not as_there
             for secret, above in () if value is None and as_there else _wanted(value, hidden):
-                if clock.over or self._decisions.standing[which] != Standing.OPEN:
+                if clock.over or self._decisions.standing[which] != ClassStanding.OPEN:
                     break
                 column = which + (len(classes) if secret == "presence" else 0)
                 left = min(INTEGER_PROGRAM_SECONDS, clock.seconds_left)
@@ -203,3 +197,47 @@ def _wanted(value: Fraction | None, may_miss: bool) -> Iterator[tuple[Secret, bo
         yield "presence", False
     yield "value", False
     yield "value", True
+
+
+# Shorter proofs -----------------------------------------------------------------------------------
+
+
+UsedFact = tuple[str, int]
+"""A linear fact or an order fact, by its number."""
+
+
+def irreducible(facts: NumberFacts, proof: ClassProof, clock: Clock) -> ClassProof:
+    """The proof without the statements, cells and steps that it can do without.
+
+    What is left is as short as the time allows, and a proof in any case.
+    """
+    if proof.is_searched:
+        return proof
+    linear, order = proof.cells
+    used: list[UsedFact] = [("linear", n) for n in linear] + [("order", n) for n in order]
+    place = {each: getattr(facts, each[0])[each[1]].place for each in used}
+    queries = sorted({each.query for each in place.values()})
+
+    def proves(kept: Collection[UsedFact]) -> bool:
+        return sound_steps(facts, proof, _steps_with(proof, kept)) is not None
+
+    def of_queries(some: Collection[int]) -> list[UsedFact]:
+        return [each for each in used if place[each].query in some]
+
+    cells = of_queries(least(queries, lambda some: proves(of_queries(some)), clock))
+    steps = _steps_with(proof, least(cells, proves, clock))
+    fewest = least(steps, lambda some: sound_steps(facts, proof, some) is not None, clock)
+    return replace(proof, steps=sound_steps(facts, proof, fewest) or proof.steps)
+
+
+def _steps_with(proof: ClassProof, kept: Collection[UsedFact]) -> list[Step]:
+    """The steps that can be tried with some of the facts that a proof uses."""
+    found: list[Step] = []
+    for step in proof.steps:
+        if isinstance(step, CombinedFacts):
+            linear = {n: w for n, w in step.linear.items() if ("linear", n) in kept}
+            attained = {n: w for n, w in step.attained.items() if ("order", n) in kept}
+            found.append(replace(step, linear=linear, attained=attained))
+        elif isinstance(step, Capped | OnlyAttainer) and ("order", step.fact) in kept:
+            found.append(step)
+    return found

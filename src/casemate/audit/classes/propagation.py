@@ -6,12 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.audit.classes.certificate import Capped, Combined, OnlyAttainer, Step
+from casemate.audit.classes.certificate import Capped, CombinedFacts, OnlyAttainer, Step
 from casemate.audit.classes.partition import Classes, ClassOrder
+from casemate.audit.time_limit import Clock
 from casemate.exact import Bound
 
 MAX_SWEEPS = 20
 """Sweeps over all facts, each of which may narrow ranges further."""
+
+ENDS = ("low", "high", "least", "most")
+"""What a step can narrow of a class."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,14 @@ class Propagation:
     """The range and the number of values of every class, and the steps that narrowed them.
 
     `low` and `high` are of each unit of a class, `least` and `most` how many of its units have a
-    value. `because` are the steps behind an end; none for what was known beforehand.
+    value. `because` are the steps behind an end; none for what was known beforehand. Every step is
+    true by itself: what ends early has wider ranges.
     """
 
-    def __init__(self, classes: Classes) -> None:
-        self.classes, facts = classes, classes.facts
-        first = classes.order[classes.start[:-1]]
-        priors = [facts.priors[which] for which in facts.prior[first].tolist()]
-        self.low: list[Bound] = [each.low for each in priors]
-        self.high: list[Bound] = [each.high for each in priors]
+    def __init__(self, classes: Classes, clock: Clock | None = None) -> None:
+        self.classes, self._clock = classes, clock
+        self.low: list[Bound] = [each.low for each in classes.priors]
+        self.high: list[Bound] = [each.high for each in classes.priors]
         self.least = np.where(classes.may_miss, 0, classes.size).tolist()
         self.most = classes.size.tolist()
         self.steps: list[_Reasoned] = []
@@ -68,26 +71,37 @@ class Propagation:
     def _cap(self) -> None:
         """Everybody keeps to the extremes they are in."""
         for number, each in enumerate(self.classes.orders):
-            fact = each.fact
-            if fact.kind == "median":
-                continue
-            reason: frozenset[int] | None = None
-            for which in each.classes.tolist():
-                end = self.high[which] if fact.kind == "max" else self.low[which]
-                level = fact.high if fact.kind == "max" else fact.low
-                tighter = end is None or (level < end if fact.kind == "max" else level > end)
-                if tighter:
-                    reason = reason or self._add(Capped(number), frozenset())
-                    (self.high if fact.kind == "max" else self.low)[which] = level
-                    self._note("high" if fact.kind == "max" else "low", which, reason)
+            above = each.fact.kind == "max"
+            level = each.fact.high if above else each.fact.low
+            tighter = [w for w in each.classes.tolist() if self._is_tighter(w, level, above)]
+            if each.fact.kind != "median" and tighter:
+                reason = self._add(Capped(number), frozenset())
+                for which in tighter:
+                    self._move(which, level, above, reason)
+
+    def _is_tighter(self, which: int, level: Fraction, above: bool) -> bool:
+        end = self.high[which] if above else self.low[which]
+        return end is None or (level < end if above else level > end)
+
+    def _move(self, which: int, level: Fraction, above: bool, reason: frozenset[int]) -> None:
+        """Put the upper, or the lower, end of a class where a step says."""
+        (self.high if above else self.low)[which] = level
+        self._note("high" if above else "low", which, reason)
 
     def _sweep(self) -> bool:
         before = len(self.steps)
         for number in range(len(self.classes.rows)):
+            if self._is_late():
+                return False
             self._press(number)
         for number, each in enumerate(self.classes.orders):
+            if self._is_late():
+                return False
             self._single_out(number, each)
         return len(self.steps) > before
+
+    def _is_late(self) -> bool:
+        return self._clock is not None and self._clock.over
 
     # Extremes that only one can have --------------------------------------------------------------
 
@@ -96,24 +110,23 @@ class Propagation:
         able = [which for which in each.classes.tolist() if self.attains(which, each)]
         if len(able) != 1 or classes.size[able[0]] != 1:
             return
-        (which,) = able
-        if self.low[which] == fact.low == self.high[which] and self.least[which] == 1:
-            return
         if fact.kind == "median" and not self._is_odd(each):
             return
-        others = [other for other in each.classes.tolist() if other != which]
-        ends = [("high", o) for o in others] + [("low", o) for o in others]
-        premises = self.because(*ends, *(("most", o) for o in others))
-        if fact.kind == "median":
-            premises |= self.because(*(("least", o) for o in others))
-        unit = int(classes.members(which)[0])
-        reason = self._add(OnlyAttainer(number, unit), premises)
-        low, high = self.low[which], self.high[which]
-        self.low[which] = fact.low if low is None else max(low, fact.low)
-        self.high[which] = fact.high if high is None else min(high, fact.high)
+        (which,) = able
+        news = [
+            (level, above)
+            for level, above in ((fact.low, False), (fact.high, True))
+            if self._is_tighter(which, level, above)
+        ]
+        if not news and self.least[which] == 1:
+            return
+        others = (other for other in each.classes.tolist() if other != which)
+        premises = self.because(*((end, other) for other in others for end in ENDS))
+        reason = self._add(OnlyAttainer(number, int(classes.members(which)[0])), premises)
+        for level, above in news:
+            self._move(which, level, above, reason)
         self.least[which] = 1
-        for end in ("low", "high", "least"):
-            self._note(end, which, reason)
+        self._note("least", which, reason)
 
     def attains(self, which: int, each: ClassOrder) -> bool:
         """Whether somebody of a class may have an extreme."""
@@ -175,21 +188,19 @@ class Propagation:
         elif alpha and self.least[which] == self.most[which] > 0:
             self._value(number, place, sign, needed - beta * self.most[which], alpha)
 
-    def _premises(self, number: int, place: int, sign: int) -> frozenset[int]:
-        """The steps behind the ends of the other classes that a bound uses."""
-        row = self.classes.rows[number]
-        ends = [(end, int(row.classes[place])) for end in ("least", "most")]
-        entries = zip(row.classes.tolist(), row.alpha, row.beta, strict=True)
-        for other, (which, alpha, beta) in enumerate(entries):
-            if other == place:
-                continue
-            upwards = sign * alpha > 0
-            end = self.high[which] if upwards else self.low[which]
-            each = sign * ((alpha * end if end is not None and alpha else Fraction(0)) + beta)
-            if each or (alpha and end is None):
-                ends.append(("most" if each > 0 or end is None else "least", which))
-            if alpha:
-                ends.append(("high" if upwards else "low", which))
+    def premises(self, step: CombinedFacts) -> frozenset[int]:
+        """The steps behind the ends of ranges that a combination uses."""
+        classes = self.classes
+        own = {int(classes.label[unit]) for unit in step.units}
+        slope = {which: Fraction(-1 if step.above else 1) for which in own}
+        for number, weight in step.linear.items():
+            row = classes.rows[number]
+            for which, alpha in zip(row.classes.tolist(), row.alpha, strict=True):
+                slope[which] = slope.get(which, Fraction(0)) - weight * alpha
+        compared = {w for n in step.attained for w in classes.orders[n].classes.tolist()}
+        ends = [(end, which) for which in own | compared for end in ENDS]
+        ends += [(end, which) for which in slope for end in ("least", "most")]
+        ends += [("low" if each > 0 else "high", which) for which, each in slope.items() if each]
         return self.because(*ends)
 
     def _count(self, number: int, place: int, sign: int, bound: Fraction, *, above: bool) -> None:
@@ -207,31 +218,30 @@ class Propagation:
                 return
             end, self.least[which] = "least", least
         units = tuple(self.classes.members(which).tolist())
-        step = Combined(units, "presence", above, bound, {number: weight})
-        self._note(end, which, self._add(step, self._premises(number, place, sign)))
+        step = CombinedFacts(units, "presence", above, bound, {number: weight})
+        self._note(end, which, self._add(step, self.premises(step)))
 
     def _value(self, number: int, place: int, sign: int, needed: Fraction, alpha: int) -> None:
         """What the values of a class add up to has a bound, and perhaps each of them."""
-        which = int(self.classes.rows[number].classes[place])
-        bound, above = needed / alpha, alpha < 0
-        count = self.most[which]
-        own = self.low[which] if above else self.high[which]
-        if count > 1 and own is None:
+        row = self.classes.rows[number]
+        which, bound, above = int(row.classes[place]), needed / alpha, alpha < 0
+        each = self._share(which, bound, above)
+        if each is None or not self._is_tighter(which, each, above):
             return
-        each = bound - (count - 1) * own if count > 1 and own is not None else bound
-        if self.classes.whole[which]:
-            each = Fraction(math.floor(each) if above else math.ceil(each))
-        before = self.high[which] if above else self.low[which]
-        if before is not None and (each >= before if above else each <= before):
-            return
-        if count > 1 and each != own:
-            return  # only all together is worth a step
         units = tuple(self.classes.members(which).tolist())
-        weight = Fraction(sign, abs(self.classes.rows[number].alpha[place]))
-        step = Combined(units, "value", above, bound, {number: weight})
-        premises = self._premises(number, place, sign)
-        if count > 1:
-            premises |= self.because(("low" if above else "high", which))
-        reason = self._add(step, premises)
-        (self.high if above else self.low)[which] = each
-        self._note("high" if above else "low", which, reason)
+        weight = Fraction(sign, abs(row.alpha[place]))
+        step = CombinedFacts(units, "value", above, bound, {number: weight})
+        self._move(which, each, above, self._add(step, self.premises(step)))
+
+    def _share(self, which: int, bound: Fraction, above: bool) -> Fraction | None:
+        """The bound of each unit of a class that the bound of all implies, if it is worth a step.
+
+        Of several it is where it leaves all of them at the other end.
+        """
+        count, own = self.most[which], (self.low if above else self.high)[which]
+        if count > 1 and own is None:
+            return None
+        each = bound - (count - 1) * (own or Fraction(0))
+        if self.classes.priors[which].whole:
+            each = Fraction(math.floor(each) if above else math.ceil(each))
+        return each if count == 1 or each == own else None

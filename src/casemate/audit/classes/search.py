@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.changes import Change, FactCheck, largest, safe
+from casemate.audit.classes.changes import ClassChange, FactCheck, largest, safe
 from casemate.audit.classes.partition import Classes
 from casemate.audit.classes.patterns import Pattern, Patterns, none_of
 from casemate.audit.classes.propagation import Propagation
@@ -33,7 +33,7 @@ SEARCH_REACH = 4
 """A total without an end is looked for within so many times the largest number of the truth."""
 
 
-class Standing(IntEnum):
+class ClassStanding(IntEnum):
     """What is known of a class so far."""
 
     OPEN = 0
@@ -48,21 +48,21 @@ class Decisions:
 
     classes: Classes
     standing: NDArray[np.int8] = field(init=False)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ClassChange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.standing = np.full(len(self.classes), Standing.OPEN, np.int8)
+        self.standing = np.full(len(self.classes), ClassStanding.OPEN, np.int8)
 
     @property
     def open(self) -> NDArray[np.int64]:
         """The classes of which nothing is known yet."""
-        return np.flatnonzero(self.standing == Standing.OPEN)
+        return np.flatnonzero(self.standing == ClassStanding.OPEN)
 
-    def free(self, change: Change) -> int:
+    def free(self, change: ClassChange) -> int:
         """Take a change that keeps every fact; how many classes it shows to be free."""
         moved = np.unique(self.classes.label[change.unit])
-        fresh = moved[self.standing[moved] == Standing.OPEN]
-        self.standing[fresh] = Standing.FREE
+        fresh = moved[self.standing[moved] == ClassStanding.OPEN]
+        self.standing[fresh] = ClassStanding.FREE
         if len(fresh):
             self.changes.append(change)
         return len(fresh)
@@ -73,12 +73,12 @@ def exchange(decisions: Decisions) -> None:
     classes = decisions.classes
     facts = classes.facts
     mixed = ~classes.constant
-    decisions.standing[mixed] = Standing.FREE
+    decisions.standing[mixed] = ClassStanding.FREE
     inside = np.repeat(mixed, classes.size)
     following = np.arange(1, len(classes.order) + 1)
     following[classes.start[1:] - 1] = classes.start[:-1]
     unit, other = classes.order[inside], classes.order[following[inside]]
-    change = Change(unit, facts.number[other], facts.present[other])
+    change = ClassChange(unit, facts.number[other], facts.present[other])
     if len(change):
         decisions.changes.append(change)
 
@@ -93,20 +93,23 @@ def move_apart(decisions: Decisions, check: FactCheck) -> None:
         first, second = classes.members(which)[:2].tolist()
         step = _room(classes, which, value)
         if step:
-            change = Change.of({first: value + step, second: value - step}, classes.facts.scale)
+            change = ClassChange.of(
+                {first: value + step, second: value - step}, classes.facts.scale
+            )
             if check.keeps(change):
                 decisions.free(change)
 
 
 def _room(classes: Classes, which: int, value: Fraction) -> Fraction:
     """A step up and down from a value that stays within all that a class is compared with."""
-    levels = [classes.low[which], classes.high[which]]
+    prior = classes.priors[which]
+    levels = [prior.low, prior.high]
     for number in classes.in_orders[which]:
         fact = classes.orders[number].fact
         levels += [fact.low, fact.high]
     steps = [abs(level - value) for level in levels if level is not None]
     least = min([each for each in steps if each], default=Fraction(2)) / 2
-    if classes.whole[which]:
+    if prior.whole:
         return Fraction(math.floor(least * 2)) if least < 1 else Fraction(1)
     return min(least, Fraction(1))
 
@@ -258,7 +261,7 @@ class SecondTableSearch:
             for turn in range(tries):
                 if self._clock.over:
                     return
-                if self.decisions.standing[which] != Standing.OPEN:
+                if self.decisions.standing[which] != ClassStanding.OPEN:
                     break
                 costs = np.zeros(len(self._classes))
                 costs[which] = 1.0 if turn % 2 else -1.0
@@ -272,7 +275,7 @@ class SecondTableSearch:
         for which in wanted.tolist():
             avoid[classes.members(which)] = True
         prefer = none_of(size)
-        prefer[classes.order] = np.repeat(standing == Standing.FREE, classes.size)
+        prefer[classes.order] = np.repeat(standing == ClassStanding.FREE, classes.size)
         pattern = self._patterns.pattern(avoid, prefer, replace=replace)
         return 0 if pattern is None else self._take(pattern, wanted, costs)
 

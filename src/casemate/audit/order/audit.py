@@ -12,27 +12,31 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import KINDS, Case, aggregate_of, name_of
+from casemate.audit.least import least
 from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts, Witness
 from casemate.audit.order.decide import audit_order
 from casemate.audit.region.second import components
-from casemate.audit.result import DerivationStep
+from casemate.audit.result import CellName, DerivationStep
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Bound, Domain, Exact, Kind, OrderQuestion, System
 from casemate.published import (
     Knowledge,
     People,
+    Place,
     Range,
     ShownColumn,
     about_people,
     check_constant,
     column_values,
     exact,
+    place_of,
     prior_of,
     shown_cells,
     true_values,
@@ -54,10 +58,15 @@ class Node:
 
 @dataclass(frozen=True)
 class NodeQuestion:
-    """A question whose members are nodes, and the statement of an extreme or a median."""
+    """A question whose members are nodes, and where its answer was published."""
 
     question: OrderQuestion
-    query: int | None = None
+    place: Place | None = None
+
+    @property
+    def cell(self) -> CellName | None:
+        """The cell that shows the answer."""
+        return None if self.place is None else (self.place.query, self.place.key)
 
 
 @dataclass(frozen=True)
@@ -214,9 +223,9 @@ class Nodes:
             if high is None:
                 high = self._furthest(columns, factors, up=True)
             if low is not None and high is not None:
-                found.append(
-                    NodeQuestion(OrderQuestion("sum", columns, low, high, coefficients=factors))
-                )
+                asked = OrderQuestion("sum", columns, low, high, coefficients=factors)
+                place = self.case.equations.places[row] if row < published else None
+                found.append(NodeQuestion(asked, place))
             elif row < published:
                 unsure = True
         return found, unsure
@@ -317,6 +326,12 @@ class Copies:
         owners, counts = np.unique(self._owners[rows], return_counts=True)
         # a median stays the same when everything is there equally many times more
         times = counts // np.gcd.reduce(counts) if kind == "median" else np.ones_like(counts)
+        return self.repeated(owners, times)
+
+    def repeated(self, owners: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Some unknowns, each so many times: as itself, and as copies of it."""
+        if self._owners is None:
+            return np.sort(owners)
         found = list(owners.tolist())
         for owner, number in zip(owners.tolist(), times.tolist(), strict=True):
             more = self._people.copies(self._name, owner)[1:number].tolist()
@@ -416,12 +431,14 @@ class Extremes:
         needed = list(dict.fromkeys(map(aggregate_of, columns)))
         members = _Members(needed, lineage(needed, case.source), self._copies)
         for column in columns:
-            for question in self._of(column, members):
-                yield NodeQuestion(self._about_nodes(question), column.query)
+            for question, place in self._of(column, members):
+                yield NodeQuestion(self._about_nodes(question), place)
         for tie in self._copies.ties():
             yield NodeQuestion(self._about_nodes(tie))
 
-    def _of(self, column: ShownColumn, members: "_Members") -> Iterator[OrderQuestion]:
+    def _of(
+        self, column: ShownColumn, members: "_Members"
+    ) -> Iterator[tuple[OrderQuestion, Place]]:
         """One question for each shown cell, with the answer that was given, or the table's."""
         aggregate, table = aggregate_of(column), np.array(self.truth, object)
         for cell in shown_cells(column.select, self._nodes.case.source):
@@ -433,7 +450,9 @@ class Extremes:
                 asked = OrderQuestion(kind, inside, 0, 0)
                 given = column.answer(cell.key)
                 shown = exact(asked.answer(table) if given is None else given)
-                yield replace(asked, low=shown - column.within, high=shown + column.within)
+                place = place_of(column.query, column.select, column.output.name, cell.key)
+                within = replace(asked, low=shown - column.within, high=shown + column.within)
+                yield within, place
 
     def _about_nodes(self, question: OrderQuestion) -> OrderQuestion:
         nodes = [self._nodes.number(self.name, place) for place in question.members.tolist()]
@@ -478,6 +497,49 @@ class Derived:
 
 
 @dataclass(frozen=True, eq=False)
+class CellsBehind:
+    """Finds the cells without any of which a value that the engines exposed would not follow.
+
+    `shown` are the cells of the first questions of the log; the others are no answers.
+    """
+
+    name: str
+    log: OrderLog
+    shown: Sequence[CellName | None]
+    verdicts: Verdicts
+
+    def cells(self, place: int, column: str, clock: Clock) -> Sequence[CellName]:
+        """The cells behind a value; all statements as wholes where the time is up."""
+        wanted = [place] if column == self.name else []
+        wanted += [
+            position
+            for position, node in self.log.extras.items()
+            if (node.place, node.unknown.column) == (place, column)
+        ]
+        known = [p for p in wanted if isinstance(self.verdicts.records[p], ExposedValue)]
+        if not known:
+            return ()
+        if clock.over:
+            return [(query, None) for query in sorted({each[0] for each in self._named})]
+        return least(self._named, lambda some: self._exposes(known, some, clock), clock)
+
+    @cached_property
+    def _named(self) -> list[CellName]:
+        return list(dict.fromkeys(each for each in self.shown if each is not None))
+
+    def _exposes(self, known: Sequence[int], cells: Collection[CellName], clock: Clock) -> bool:
+        shown = zip_longest(self.log.questions, self.shown)
+        questions = [question for question, cell in shown if cell is None or cell in cells]
+        limit = clock.within(SECONDS_FOR_FEWER_CELLS).left
+        found = audit_order(questions, self.log.domain, self.log.numbers, 0, limit)
+        return all(isinstance(found.records[p], ExposedValue) for p in known)
+
+
+SECONDS_FOR_FEWER_CELLS = 1.0
+"""The longest that one set of cells may take to be decided."""
+
+
+@dataclass(frozen=True, eq=False)
 class Ordered:
     """What extremes, medians and comparisons of one private number add, with their proofs.
 
@@ -502,6 +564,7 @@ class Ordered:
     elsewhere: Mapping[tuple[int, str], tuple[Fraction, str]] = field(default_factory=dict)
     """Values of other numbers that only extremes and medians are about, by record and column."""
     complete: bool = True  # whether everything published about the number was read
+    behind: CellsBehind | None = None  # of what the engines decided
 
 
 def by_order(case: Case, clock: Clock, decided: Collection[str] = ()) -> list[Ordered]:
@@ -528,6 +591,24 @@ def by_order(case: Case, clock: Clock, decided: Collection[str] = ()) -> list[Or
         _Share(nodes, extremes, name, mine).audit(asked, clock)
         for name, mine in _shares(nodes, names, part)
     ]
+
+
+def met_by_extremes(case: Case) -> NDArray[np.bool_]:
+    """The columns of the equations that extremes and medians meet, directly or through others.
+
+    Of a number of which it is secret who has none these are all.
+    """
+    nodes, asked = Nodes(case), list[NDArray[np.int64]]()
+    questions: list[NodeQuestion] = []
+    for name in dict.fromkeys(map(name_of, case.publication.ordered)):
+        if nodes.is_hidden(name):
+            asked.append(np.array(nodes.of(name), np.int64))
+        else:
+            questions += Extremes(name, nodes).questions()
+    asked += [each.question.members for each in questions]
+    part = nodes.parts([NodeQuestion(OrderQuestion("max", each, 0, 0)) for each in asked])
+    met = np.isin(part, np.concatenate([part[:0], *(part[each] for each in asked)]))
+    return met[: case.equations.system.columns]
 
 
 def _shares(
@@ -572,7 +653,8 @@ class _Share:
         sums, unsure = self._nodes.sums(self._mine)
         log = self._log([*inside, *sums])
         verdicts = self._verdicts(log, clock)
-        wrong = {inside[p].query if p < len(inside) else None for p in verdicts.contradicted}
+        shown = [None if each.place is None else each.place.query for each in inside]
+        wrong = {shown[p] if p < len(inside) else None for p in verdicts.contradicted}
         # of a sum that the table does not give, or that is no question, not all is known
         doubted = unsure or None in wrong or self._misses(log)
         people = self._nodes.case.equations.people
@@ -599,8 +681,9 @@ class _Share:
             tuple(sorted(query for query in wrong if query is not None)),
             others,
             frozenset(np.flatnonzero(self._mine).tolist()),
-            frozenset(each.query for each in inside if each.query is not None),
+            frozenset(query for query in shown if query is not None),
             elsewhere=elsewhere,
+            behind=CellsBehind(self._name, log, [each.cell for each in (*inside, *sums)], verdicts),
         )
 
     def _exposed_values(self, log: OrderLog, verdicts: Verdicts) -> tuple[Values, Values]:
@@ -612,11 +695,25 @@ class _Share:
         }
         tied = self._extremes[self._name].tied
         own = [
-            p for p in self._own if p in found and p not in tied and not log.is_known_beforehand(p)
+            p
+            for p in self._own
+            if p in found and p not in tied and not log.is_known_beforehand(p)
+            if self._is_there(p, log, found)
         ]
         columns = {place: node.column for place, node in log.extras.items() if place in found}
         others = {c: found[place] for place, c in columns.items() if c is not None}
         return {place: found[place] for place in own}, others
+
+    def _is_there(self, place: int, log: OrderLog, found: Values) -> bool:
+        """Whether a number that is proved is one, and not 0 because it may be missing."""
+        column = self._nodes.node(self._own[place]).column
+        if found[place][0] or column is None or not self._nodes.case.may_be_missing(column):
+            return True
+        presence = place, Unknown(self._name, Cut(None))
+        return any(
+            (node.place, node.unknown) == presence and position in found and found[position][0] == 1
+            for position, node in log.extras.items()
+        )
 
     def _log(self, asked: Sequence[NodeQuestion]) -> OrderLog:
         """The questions about positions, and what is known of each position."""

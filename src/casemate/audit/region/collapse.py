@@ -38,7 +38,7 @@ def collapse(system: System, random: RandomBytes | None = None) -> CollapsedSyst
     >>> small.group.tolist(), small.sizes.tolist(), small.system.dense()
     ([0, 0, 1, 2], [2, 1, 1], [[1, 0, 2], [0, 3, 0]])
     """
-    entries = _Entries(system)
+    entries = _CollapsedEntries(system)
     while True:  # until no two different columns have one hash, which is next to always at once
         group, leaders = _number_groups(entries.hashes(random or os.urandom))
         if entries.all_equal(leaders[group]):
@@ -64,7 +64,7 @@ def _number_groups(hashes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.
     return rank[inverse], first[order]
 
 
-class _Entries:
+class _CollapsedEntries:
     """The entries sorted by column and row, values replaced by small codes."""
 
     def __init__(self, system: System) -> None:

@@ -207,7 +207,9 @@ def in_row_space(
     return inside, alike & determined
 
 
-def single_values(region: Region, wanted: Combinations) -> tuple[dict[int, Fraction], set[int]]:
+def single_values(
+    region: Region, wanted: Combinations, seconds: float = float("inf")
+) -> tuple[dict[int, Fraction], set[int]]:
     """Which combinations have one possible value, given every range, and which were not decided.
 
     The region's box is what is left of each column: one that can move has two different ends.
@@ -228,7 +230,7 @@ def single_values(region: Region, wanted: Combinations) -> tuple[dict[int, Fract
     chosen = np.flatnonzero(alike).tolist()
     longer = with_combinations(twins.region, [inside.target(i) for i in chosen])
     places = range(twins.region.system.columns, longer.system.columns)
-    found = bounds(longer, columns=places)
+    found = bounds(longer, seconds=seconds, columns=places)
     placed = list(zip(chosen, places, strict=True))
     ends = {i: (found.low[place], found.high[place]) for i, place in placed}
     values = {

@@ -13,8 +13,9 @@ Choice     Rows are withheld, never rounded: a rounded sum still bounds everybod
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,9 +23,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.decide_exposure import Audit, true_evidence
+from casemate.audit.classes.decide import KnownChanges
+from casemate.audit.decide_exposure import CHECKS, EXPOSURE, Check, audit_opened, true_evidence
 from casemate.audit.findings import AuditOptions
-from casemate.audit.repair.proofs import Proofs, RankProofs, RowProof
+from casemate.audit.repair.proofs import Attainers, Proofs, RankProofs, RowProof
 from casemate.audit.repair.stakes import Stakes, columns_asked, swappable
 from casemate.audit.repair.statements import (
     AuditedStatements,
@@ -66,22 +68,21 @@ MAX_AUDITS_FOR_PROOFS = 60
 MAX_MADE_ALIKE = 50
 """People up to whom each is made like somebody else."""
 
+SHARE_FOR_PROOFS = 2 / 3
+"""The share of the limit that proofs may be looked for in; giving back has the rest."""
+
+SHARE_OF_LATE_AUDITS = 0.1
+"""The share of the limit that an audit has in any case."""
+
 MAX_ROUNDS_OF_RANK = 500
 """Times that proofs by rank alone may be looked for."""
 
-Cell = tuple[int, tuple[tuple[str, Scalar], ...] | None]
+Cell = tuple[int, tuple[tuple[str, Scalar], ...] | None, str | None]
 Auditing = Callable[[Sequence[Logged]], Audited]
 
 
 class Trials:
-    """Audits of the statements without some of their rows: those that take part in an exposure go.
-
-    While the audit of what is left exposes somebody, or does not decide about somebody, rows are
-    taken out that are about these people: those of a certificate where there is one, and otherwise
-    the rows of which most of the people are exposed, the smallest first. Each round takes twice as
-    many for each person as the round before it, so that few audits are needed; what was taken out
-    in vain is given back in the end, in batches.
-    """
+    """Audits of the statements without some of their numbers, and whom each of them blames."""
 
     def __init__(
         self,
@@ -90,59 +91,38 @@ class Trials:
         people: People,
         audit: Auditing,
     ) -> None:
-        self._statements, self._rows, self._people, self._audit = statements, rows, people, audit
+        self.statements, self._rows, self._people, self._audit = statements, rows, people, audit
         self._touching: dict[int, list[Withheld]] = {}
         self._shown: dict[Cell, list[Withheld]] = {}
         for row, shown in rows.items():
             for record in shown.records.tolist():
                 self._touching.setdefault(record, []).append(row)
-            for cell in shown.cells:
-                self._shown.setdefault((row.query, cell), []).append(row)
+            for key, column in shown.cells:
+                self._shown.setdefault((row.query, key, column), []).append(row)
+                self._shown.setdefault((row.query, key, None), []).append(row)
 
-    def of(self, kept: Iterable[Withheld], columns: Sequence[Withheld] = ()) -> Audited:
-        """Audit what is published if these rows are, and no others, without some columns."""
-        texts = self._texts(set(kept), columns)
-        return self._audit([Logged(text, 1) for text in texts.values()])
+    def of(self, kept: Iterable[Withheld]) -> Audited:
+        """Audit what is published if these rows are, and no others."""
+        texts = self._texts(set(kept)).values()
+        return self._audit([Logged(text, 1) for each in texts for text in each])
 
-    def _texts(self, kept: set[Withheld], columns: Sequence[Withheld] = ()) -> dict[int, str]:
+    def _texts(self, kept: set[Withheld]) -> dict[int, list[str]]:
         withheld = [row for row in self._rows if row not in kept]
-        return self._statements.texts([*withheld, *columns])
+        return self.statements.texts(self.statements.joined(withheld, self._rows))
 
-    def columns_instead(
-        self, kept: Sequence[Withheld], seconds: float
-    ) -> tuple[list[Withheld], list[Withheld]]:
-        """Rows that can be shown, and the columns that are left out of them instead of rows.
-
-        A column goes where its numbers are fewer than those of the rows that come back for it.
-        """
-        published, columns = set(kept), list[Withheld]()
-        deadline = time.monotonic() + seconds
-        for query in dict.fromkeys(row.query for row in self._rows if row not in published):
-            own = [row for row in self._rows if row.query == query]
-            names = self._statements.listed[query].columns
-            if sum(row not in published for row in own) * len(names) <= len(own):
-                continue
-            for name in reversed(names):
-                column = Withheld(query, None, column=name)
-                larger, shorter = published.union(own), [*columns, column]
-                if time.monotonic() >= deadline:
-                    return self._in_order(published), columns
-                if self._clears(larger, shorter, query):
-                    published, columns = larger, shorter
-                    break
-        return self._in_order(published), columns
-
-    def _clears(self, kept: set[Withheld], columns: Sequence[Withheld], query: int) -> bool:
-        """Whether a statement can be written so, and nobody is exposed or undecided then."""
-        is_written = query in self._texts(kept, columns)
-        return is_written and self.of(kept, columns).verdict is Verdict.NONE_EXPOSED
+    def _queries(self, kept: set[Withheld]) -> list[int]:
+        """The statement that each text of what is published is a part of."""
+        return [query for query, texts in self._texts(kept).items() for _ in texts]
 
     def safe(
         self, kept: Sequence[Withheld], easy: Callable[[], Sequence[Withheld]]
     ) -> list[Withheld]:
         """Take rows out until nobody is exposed and nobody is left undecided.
 
-        Where audits cannot decide, they go on with rows that are easy to decide about.
+        While an audit exposes somebody, or does not decide about somebody, rows about these people
+        go: those of a certificate where there is one, and otherwise those of which most of the
+        people are exposed, the smallest first; each time twice as many for each person. Where
+        audits cannot decide, they go on with rows that are easy to decide about.
         """
         remaining, rows_per_person, open_audits = list(kept), 1, 0
         while remaining:
@@ -197,7 +177,7 @@ class Trials:
         self, found: Audited, kept: set[Withheld], rows_per_person: int
     ) -> set[Withheld]:
         """Up to so many rows for each person about whom something follows, or may follow."""
-        queries = list(self._texts(kept))
+        queries = self._queries(kept)
         bad = np.zeros(len(self._people.records), np.bool_)
         suspects: list[tuple[set[Withheld], list[int]]] = []
         suspects += [
@@ -234,31 +214,32 @@ class Trials:
         found = (row for place in places for row in self._touching.get(place, ()))
         return [row for row in dict.fromkeys(found) if row in kept]
 
-    def proofs(self, found: Audited, kept: set[Withheld]) -> list[RowProof]:
+    def proofs(self, found: Audited, kept: set[Withheld], seen: Collection[int]) -> list[RowProof]:
         """What was found about each person, as the rows that it follows from."""
-        queries = list(self._texts(kept))
-        return [self._proof(each, queries, kept) for each in _findings(found)]
+        queries = self._queries(kept)
+        return [self._proof(each, queries, kept, seen) for each in _findings(found)]
 
-    def found_again(self, found: Audited, seen: set[int], is_proved: bool) -> list[int]:
-        """The positions of those found before, who are noted; of all where nothing is proved."""
+    def places(self, found: Audited) -> tuple[list[int], list[int]]:
+        """The positions of those found, and of those not decided about."""
         places = {place for each in _findings(found) for place in self._places(each)}
-        again = places & seen
-        seen |= places
-        if not is_proved:
-            names = (*found.undecided, *found.unchecked)
-            again = places.union(*map(self._positions_named, names))
-        return sorted(again)
+        names = (*found.undecided, *found.unchecked)
+        return sorted(places), sorted(set().union(*map(self._positions_named, names)) - places)
 
     def _proof(
-        self, finding: Exposed | MissingValue, queries: Sequence[int], kept: set[Withheld]
+        self,
+        finding: Exposed | MissingValue,
+        queries: Sequence[int],
+        kept: set[Withheld],
+        seen: Collection[int],
     ) -> RowProof:
-        """The rows that something follows from; the last step of a derivation had best go.
+        """The rows that something follows from; of who was seen before the last step had best go.
 
         Without its other rows the same follows in next to the same way, again and again.
         """
         rows = frozenset(self._proving(finding, queries, kept))
         last = self._named(_cells(finding)[-1:], queries, kept)
-        return RowProof(rows, frozenset(last) or rows)
+        is_new = not any(place in seen for place in self._places(finding))
+        return RowProof(rows, rows if is_new else frozenset(last) or rows)
 
     def _proving(
         self, finding: Exposed | MissingValue, queries: Sequence[int], kept: set[Withheld]
@@ -266,7 +247,7 @@ class Trials:
         """The rows that a certificate or a derivation names; none without either."""
         certificate = finding.certificate if isinstance(finding, Exposed) else None
         terms = () if certificate is None else certificate.terms
-        named = {(term.place.query, term.place.key) for term in terms}
+        named = {(term.place.query, term.place.key, term.place.column) for term in terms}
         return self._named(named.union(_cells(finding)), queries, kept)
 
     def _named(
@@ -274,9 +255,9 @@ class Trials:
     ) -> set[Withheld]:
         """The rows in which cells of what was audited are shown."""
         rows: set[Withheld] = set()
-        for number, cell in named:
+        for number, key, column in named:
             query = queries[number - 1]
-            shown = self._shown.get((query, cell)) or [r for r in kept if r.query == query]
+            shown = self._shown.get((query, key, column)) or [r for r in kept if r.query == query]
             rows.update(kept.intersection(shown))
         return rows
 
@@ -287,40 +268,54 @@ def _findings(found: Audited) -> list[Exposed | MissingValue]:
 
 def _cells(finding: Exposed | MissingValue) -> list[Cell]:
     """The cells that a derivation uses, in its order."""
-    return [(step.query, step.cell) for step in finding.derivation if step.query is not None]
+    steps = finding.derivation
+    return [(step.query, step.cell, step.column) for step in steps if step.query is not None]
 
 
 # The fewest rows that meet every proof ----------------------------------------------------------
 
 
 def without_proofs(
-    trials: Trials, case: Case, rows: Mapping[Withheld, RowEvidence], stakes: Stakes, seconds: float
+    trials: Trials,
+    case: Case,
+    rows: Mapping[Withheld, RowEvidence],
+    stakes: Stakes,
+    deadline: float,
 ) -> tuple[list[Withheld], bool]:
     """The rows without the fewest that meet every proof found, and whether an audit clears them.
 
-    Whoever is found once more, or not decided about, is made like somebody else. It ends early
-    where that cannot be, or would be for too many, and at the limit.
+    Whoever is found once more, or not decided about, loses an extreme or a median that is theirs,
+    and is made like somebody else where none is left. It ends early where that cannot be, or would
+    be for too many, and at the limit.
     """
-    proofs, by_rank, twins = Proofs(rows), RankProofs(stakes, rows), Twins(case, rows)
-    deadline = time.monotonic() + seconds
-    kept, seen, names = list(rows), set[int](), columns_asked(case)
+    proofs, by_rank = Proofs(rows), RankProofs(stakes, rows)
+    twins, attainers = Twins(case, rows), Attainers(case, trials.statements)
+    proofs.add_ways(attainers.empty)
+    kept, seen, names = _without(rows, proofs.hitting_set()), set[int](), columns_asked(case)
+    is_first = attainers.is_needed  # whoever is free where all is published stays so
     for _ in range(MAX_AUDITS_FOR_PROOFS):
         for _ in range(MAX_ROUNDS_OF_RANK):
-            if time.monotonic() >= deadline or not proofs.add(by_rank.of(kept)):
+            if is_first or time.monotonic() >= deadline or not proofs.add(by_rank.of(kept)):
                 break
             kept = _without(rows, proofs.hitting_set())
         if time.monotonic() >= deadline:
             break
-        found = trials.of(kept)
+        found, is_first = trials.of(kept), False
         if found.verdict is Verdict.NONE_EXPOSED:
             return _with_doubtful(trials, proofs, rows, kept, deadline), True
-        is_proved = proofs.add(trials.proofs(found, set(kept)))
-        again = trials.found_again(found, seen, is_proved)
-        apart = (twins.rows_between(place, names, kept) for place in again[:MAX_MADE_ALIKE])
-        is_alike = len(again) <= MAX_MADE_ALIKE and proofs.take({r for each in apart for r in each})
-        if not is_proved and not is_alike:
+        published = set(kept)
+        proofs.add(trials.proofs(found, published, seen))
+        places, open_ = trials.places(found)
+        proofs.add_ways(ways for place in (*places, *open_) for ways in attainers.ways(place))
+        medians = {p: published.intersection(attainers.medians.get(p, ())) for p in open_}
+        again = [p for p in open_ if not medians[p] and p in seen][:MAX_MADE_ALIKE]
+        apart = {row for place in again for row in twins.rows_between(place, names, kept)}
+        guesses = [*filter(None, medians.values()), *({row} for row in apart)]
+        proofs.guess(frozenset(frozenset({row}) for row in each) for each in guesses)
+        seen.update(places, open_)
+        before, kept = kept, _without(rows, proofs.hitting_set())
+        if kept == before and not again:
             break
-        kept = _without(rows, proofs.hitting_set())
     return kept, False
 
 
@@ -343,7 +338,7 @@ def _with_doubtful(
         if found.verdict is Verdict.NONE_EXPOSED:
             withheld.remove(doubtful[0])
         else:
-            proofs.add(trials.proofs(found, larger))
+            proofs.add(trials.proofs(found, larger, ()))
     return _without(rows, withheld)
 
 
@@ -457,7 +452,7 @@ def repair(
     """
     with opened_table(table, private) as opened:
         log = [
-            entry if isinstance(entry, Unread) else Logged(entry.sql, entry.line)
+            entry if isinstance(entry, Unread) else replace(entry, answer=None)
             for entry in read_queries(queries, dialect)
         ]
         wanted = replace(options or AuditOptions(), witness=False, approximate=False)
@@ -477,6 +472,7 @@ class _Repair:
     ) -> None:
         self._table, self._dialect = table, dialect
         self._knowledge, self._options = knowledge, options
+        self._known: KnownChanges = {}  # who is free stays free where less is published
         source = table.source
         read, held = true_evidence(log, table, knowledge, options, dialect)
         refused = {each.query: each.reason for each in read.publication.refused}
@@ -492,52 +488,81 @@ class _Repair:
             for n, entry in enumerate(sound, start=1)
             if isinstance(entry, Logged)
         }
-        self._statements = AuditedStatements(listed, refused)
+        titles = {n: e.title for n, e in enumerate(log, 1) if isinstance(e, Logged) and e.title}
+        self._statements = AuditedStatements(listed, refused, titles)
 
     def run(self) -> Repaired:
         """Choose rows, audit them, give back what was taken in vain, and audit the file."""
         shown = rows_shown(self._case, self._statements)
         stakes, people = Stakes(self._case), self._case.equations.people
-        brief = replace(self._options, group_size=1, insiders=0, certificates=0)
-        trials = Trials(self._statements, shown, people, lambda log: self._audit(log, brief))
-        kept, is_safe = without_proofs(trials, self._case, shown, stakes, self._options.seconds)
+        start, seconds = time.monotonic(), self._options.seconds
+        deadline = start + seconds
+        trials = Trials(self._statements, shown, people, partial(self._try, deadline))
+        kept, is_safe = without_proofs(
+            trials, self._case, shown, stakes, start + seconds * SHARE_FOR_PROOFS
+        )
         if not is_safe:
             first = choose_rows(stakes, {row: shown[row] for row in kept})
             kept = trials.safe(first, lambda: swappable(self._case, shown))
             others = _admissible(stakes, shown, kept)
-            kept = trials.give_back(kept, others, self._options.seconds)
-        kept, columns = trials.columns_instead(kept, self._options.seconds)
+            kept = trials.give_back(kept, others, deadline - time.monotonic())
         while True:
-            found = self._write(kept, tuple(shown), columns)
+            found = self._write(kept, tuple(shown))
             if found.audited.verdict is Verdict.NONE_EXPOSED or not kept:
                 return found
             kept = trials.without_blamed(found.audited, kept)
 
-    def _audit(self, log: Sequence[Logged] | Path, options: AuditOptions) -> Audited:
-        return Audit.of(
-            log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
+    def _try(self, deadline: float, log: Sequence[Logged]) -> Audited:
+        """Whether anybody is exposed, within what is left of the limit, or a share of it."""
+        least = self._options.seconds * SHARE_OF_LATE_AUDITS
+        left = max(least, deadline - time.monotonic())
+        return self._audit(log, replace(self._options, certificates=0, seconds=left), EXPOSURE)
+
+    def _audit(
+        self,
+        log: Sequence[Logged] | Path,
+        options: AuditOptions | None = None,
+        checks: Sequence[Check] = CHECKS,
+    ) -> Audited:
+        return audit_opened(
+            log,
+            self._table,
+            self._knowledge,
+            options or self._options,
+            self._dialect,
+            known=self._known,
+            checks=checks,
         )
 
-    def _write(
-        self, kept: Sequence[Withheld], rows: Sequence[Withheld], columns: Sequence[Withheld]
-    ) -> Repaired:
-        """The file that shows these rows without some columns, and the audit of it."""
+    def _write(self, kept: Sequence[Withheld], units: Sequence[Withheld]) -> Repaired:
+        """The file that shows these numbers of all there are, and the audit of it."""
         published = set(kept)
-        texts = self._statements.texts([*(row for row in rows if row not in published), *columns])
-        gone = (row for row in rows if row not in published or row.query not in texts)
-        withheld = (*gone, *(each for each in columns if each.query in texts))
+        withheld = self._statements.joined([each for each in units if each not in published], units)
+        texts = self._statements.texts(withheld)
+        dropped = tuple(
+            number
+            for number in range(1, self._case.publication.queries + 1)
+            if not texts.get(number)
+        )
+        rows = dict.fromkeys(replace(each, column=None) for each in units)
+        gone = (each for each in rows if each.query in dropped)
+        listed = [*(each for each in withheld if each.query not in dropped), *gone]
         sql = self._statements.script(withheld)
-        numbers = range(1, self._case.publication.queries + 1)
-        dropped = tuple(number for number in numbers if number not in texts)
-        return Repaired(withheld, dropped, sql, self._read_back(sql, bool(texts)), len(rows))
+        return Repaired(
+            tuple(sorted(listed, key=lambda each: each.rank)),
+            dropped,
+            sql,
+            self._read_back(sql, any(texts.values())),
+            len(rows),
+        )
 
     def _read_back(self, sql: str, anything: bool) -> Audited:
         if not anything:
-            return self._audit([], self._options)
+            return self._audit([])
         with TemporaryDirectory() as folder:
             path = Path(folder) / FILE
             path.write_text(sql, encoding="utf-8")
-            return self._audit(path, self._options)
+            return self._audit(path)
 
 
 def _left_out(number: int, entry: Logged | Unread, refused: Mapping[int, str]) -> Logged | Unread:

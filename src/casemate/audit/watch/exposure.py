@@ -13,12 +13,13 @@ from casemate.audit.decide_exposure import Audit
 from casemate.audit.findings import AuditOptions
 from casemate.audit.large import not_looked_for
 from casemate.audit.result import Audited, Exposed, MissingValue, Proof, Verdict
-from casemate.audit.watch.rank import Determined, FollowedSums, is_plain
+from casemate.audit.watch.rank import DeterminedPlace, FollowedSums, is_plain
 from casemate.published import (
     MAX_STORED_ENTRIES,
     Knowledge,
     People,
     evidence_of,
+    missing_counts,
     prior_of,
     true_bounds,
     true_values_known,
@@ -72,7 +73,8 @@ class IncrementalAudit:
         before = self._audit()
         self.people: People = before.people
         self._unsure = before.verdict is not Verdict.NONE_EXPOSED  # values are missing
-        self._sums: FollowedSums | None = FollowedSums(table.source)
+        incomplete = missing_counts(table.policy.private(), table.source)
+        self._sums: FollowedSums | None = FollowedSums(table.source, incomplete=incomplete)
         self._columns = 0
 
     def add(self, entry: Logged | Unread, *, known: bool = False) -> Step:
@@ -115,7 +117,7 @@ class IncrementalAudit:
         safe = Verdict.INCOMPLETE if self._unsure else Verdict.NONE_EXPOSED
         return Step(Verdict.EXPOSED if findings else safe, findings, (), refused, doubts)
 
-    def _was_known(self, found: Determined, policy: Policy, about: Knowledge) -> bool:
+    def _was_known(self, found: DeterminedPlace, policy: Policy, about: Knowledge) -> bool:
         """Whether a value was known before anything was published."""
         record = self.people.record(found.place)
         low, high, _ = prior_of(found.column, record, policy, about)

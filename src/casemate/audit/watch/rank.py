@@ -11,7 +11,7 @@ Cost       The scan, and the algebra of `exact.PivotBasis` at the present rank. 
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -229,7 +229,7 @@ def _joined(low: float, high: float) -> int:
 
 
 @dataclass(frozen=True)
-class Determined:
+class DeterminedPlace:
     """A record's value that has become determined; the record is a place, from 0."""
 
     place: int
@@ -239,8 +239,13 @@ class Determined:
 class FollowedSums:
     """The plain sums published so far; each private number has a space of its own."""
 
-    def __init__(self, source: Source, random: RandomBytes | None = None) -> None:
-        self._source, self._random = source, random
+    def __init__(
+        self,
+        source: Source,
+        random: RandomBytes | None = None,
+        incomplete: Collection[str] = (),
+    ) -> None:
+        self._source, self._random, self._incomplete = source, random, incomplete
         self._memberships = Memberships(source, random)
         self._spaces: dict[str, SummedSpace[CellSum]] = {}
 
@@ -249,15 +254,15 @@ class FollowedSums:
         """The private numbers that were added up."""
         return frozenset(self._spaces)
 
-    def add(self, found: Publication, policy: Policy) -> list[Determined]:
+    def add(self, found: Publication, policy: Policy) -> list[DeterminedPlace]:
         """Take the sums of one statement, all of which `is_plain`, and say what they determine."""
-        determined: dict[Determined, None] = {}
+        determined: dict[DeterminedPlace, None] = {}
         for column in found.columns:
-            term = plain_sum_term(column, policy)
+            term = plain_sum_term(column, policy, self._incomplete)
             if term is not None and term.unknown is not None:
                 name = term.unknown.column
                 for place in self._take(self._space(name), column.select, term):
-                    determined[Determined(place, name)] = None
+                    determined[DeterminedPlace(place, name)] = None
         return list(determined)
 
     def _take(self, space: SummedSpace[CellSum], select: Select, term: Term) -> Iterator[int]:

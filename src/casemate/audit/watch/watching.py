@@ -31,7 +31,7 @@ class Listeners:
     webhook: Webhook | None = None
 
 
-class Watch:
+class LogWatch:
     """Follows one log; `poll` takes what has become complete since it was last called."""
 
     def __init__(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Side,
         accuracy_share,
         run_epsilon,
+        split_share,
     )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

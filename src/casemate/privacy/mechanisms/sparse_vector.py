@@ -2,8 +2,9 @@
 
 A run draws one noise on the threshold and one on every comparison. As long as the answers are
 "below" it goes on at no further cost; it halts after its last positive answer. Everything is an
-integer: values and thresholds on a grid of the caller's, noise from a discrete Laplace law. A
-`Calibration` says how much noise a run takes, what it costs, and how accurate that leaves it.
+integer: values and thresholds on a grid of the caller's, noise from a discrete Laplace law or, one
+sided, from a geometric one. A `Calibration` says how much noise a run takes, what it costs, and how
+accurate that leaves it.
 
 Only value - threshold matters, so the threshold is a public number that comes with the question
 and may change from one to the next. The noise on it is the one secret that outlives a question:
@@ -15,8 +16,9 @@ Source     The noise of AboveThreshold and NumericSparse behind source document 
            the Sparse Vector Technique for Differential Privacy", PVLDB 10(6), 2017, Algorithm 1.
 Guarantee  The cost is computed from the scales in use, never from the epsilon that was asked for.
 Cost       Constant time; floats choose a split or state an error, only rationals state a cost.
-Departure  Noise is a discrete Laplace on the integers, so every error bound is an integer from
-           that law's exact tail. docs/derivations/sparse_vector.md has the proofs.
+Departure  Noise is on the integers, so every error bound is an integer from its law's exact tail.
+           One-sided noise costs the same and errs less: a comparison is never lowered, and a
+           threshold only raised. docs/derivations/sparse_vector.md has the proofs.
 """
 
 import math
@@ -29,7 +31,7 @@ from typing import Any, Self
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.noise.law import noise_bound, round_up
+from casemate.privacy.noise.law import geometric_bound, noise_bound, round_up
 from casemate.privacy.noise.noise import Noise, draw
 
 SHARE_STEPS = 4096  # a split chosen by a formula is a multiple of 1 / SHARE_STEPS
@@ -40,10 +42,11 @@ class Calibration:
     """The noise of one run, for queries that move by at most `sensitivity` between neighbours.
 
     `monotone` promises that between two neighbours all queries move in the same direction.
+    `one_sided` noise is never negative: geometric, P(x) proportional to exp(-x/scale) for x >= 0.
 
     >>> Calibration.of(Fraction(1))
     Calibration(threshold=Fraction(2, 1), query=Fraction(4, 1), positives=1, sensitivity=1, \
-monotone=False)
+monotone=False, one_sided=False)
     """
 
     threshold: Fraction  # scale of the noise drawn once, on the threshold
@@ -51,6 +54,7 @@ monotone=False)
     positives: int = 1  # c: positive answers before the run halts
     sensitivity: int = 1
     monotone: bool = False
+    one_sided: bool = False
 
     def __post_init__(self) -> None:
         if self.threshold <= 0 or self.query <= 0:
@@ -70,6 +74,7 @@ monotone=False)
         positives: int = 1,
         sensitivity: int = 1,
         monotone: bool = False,
+        one_sided: bool = False,
     ) -> Self:
         """Spend at most `epsilon`, and `share` of it on the threshold; one half is the source's."""
         if epsilon <= 0 or not 0 < share < 1:
@@ -77,7 +82,7 @@ monotone=False)
         shifts = _shifts(positives, monotone)
         threshold = round_up(sensitivity / (Fraction(epsilon) * share))
         query = round_up(shifts * sensitivity / (Fraction(epsilon) * (1 - share)))
-        return cls(threshold, query, positives, sensitivity, monotone)
+        return cls(threshold, query, positives, sensitivity, monotone, one_sided)
 
     @property
     def epsilon(self) -> Fraction:
@@ -102,9 +107,7 @@ monotone=False)
         threshold + bound, and threshold + gap is within bound of the value. A two-sided question
         is two comparisons.
         """
-        return noise_bound(self.threshold, runs, beta / 2) + noise_bound(
-            self.query, comparisons, beta / 2
-        )
+        return self._joint(runs, beta / 2, comparisons, beta / 2)
 
     def error_bound_at(self, question: int, beta: float, runs: int = 1, sides: int = 2) -> int:
         """Bound the error at question 1, 2, 3, ... without knowing how many there will be.
@@ -114,9 +117,26 @@ monotone=False)
         """
         if question < 1:
             raise ValueError(f"questions are numbered from 1, got {question}")
-        return noise_bound(self.threshold, runs, beta / 6) + noise_bound(
-            self.query, sides, beta / (2 * question**2)
+        return self._joint(runs, beta / 6, sides, beta / (2 * question**2))
+
+    def _joint(self, runs: int, beta: float, comparisons: int, beta_of_comparisons: float) -> int:
+        """The error where all noises keep to their bounds: one-sided ones only work against it."""
+        if self.one_sided:
+            return max(
+                geometric_bound(self.threshold, runs, beta),
+                geometric_bound(self.query, comparisons, beta_of_comparisons),
+            )
+        return noise_bound(self.threshold, runs, beta) + noise_bound(
+            self.query, comparisons, beta_of_comparisons
         )
+
+    def draw(self, noise: Noise, scale: Fraction) -> int:
+        """One noise of a run, out of a source of discrete Laplace draws.
+
+        What is not negative of such a draw is geometric, and so is what is, less one.
+        """
+        drawn = draw(noise, scale)
+        return max(drawn, -1 - drawn) if self.one_sided else drawn
 
 
 def accuracy_share(
@@ -124,7 +144,11 @@ def accuracy_share(
 ) -> Fraction:
     """Return the threshold's share of epsilon that makes `error_bound` least."""
     threshold = math.log(2 * runs / beta)
-    query = _shifts(positives, monotone) * math.log(2 * comparisons / beta)
+    return split_share(threshold, _shifts(positives, monotone) * math.log(2 * comparisons / beta))
+
+
+def split_share(threshold: float, query: float) -> Fraction:
+    """Return the share e1 of 1 that makes threshold/e1 + query/(1 - e1) least."""
     return _on_grid(math.sqrt(threshold) / (math.sqrt(threshold) + math.sqrt(query)))
 
 
@@ -249,7 +273,7 @@ class AboveThreshold:
 
     def __init__(self, calibration: Calibration, noise: Noise) -> None:
         self._noise = noise
-        self._state = RunState(calibration, draw(noise, calibration.threshold))
+        self._state = RunState(calibration, calibration.draw(noise, calibration.threshold))
 
     @classmethod
     def restore(cls, state: RunState, noise: Noise) -> Self:
@@ -284,7 +308,7 @@ class AboveThreshold:
         if secret is None:
             raise PositivesSpent(self.calibration.positives)
         for sign, number in side.comparisons(index(value)):
-            noisy = number + draw(self._noise, self.calibration.query)
+            noisy = number + self.calibration.draw(self._noise, self.calibration.query)
             gap = noisy - index(threshold) - secret
             if gap >= 0:
                 self._count_positive()

@@ -1,7 +1,8 @@
 """Exact noise: the only place where randomness becomes privacy, and tapes to test it along.
 
 `noise` draws, `law` is noise as a value (its scale, what it costs, a draw), `widths` proves how far
-weighted sums of it can be off, and `tape` is the bits it is drawn from.
+weighted sums of it can be off, `linear` the same where weights are many and not whole, and
+`tape` is the bits it is drawn from.
 """
 
 from typing import TYPE_CHECKING
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
         LaplaceLaw,
         Law,
         Sources,
+        geometric_bound,
         law_of,
         noise_bound,
         round_up,
         variance,
     )
+    from casemate.privacy.noise.linear import NoiseWeights, linear_width
     from casemate.privacy.noise.noise import (
         Noise,
         discrete_gaussian,

@@ -111,6 +111,16 @@ def noise_bound(scale: Fraction, draws: int, beta: float) -> int:
     return max(0, math.ceil(float(scale) * odds * (1 + 1e-12)) - 1)
 
 
+def geometric_bound(scale: Fraction, draws: int, beta: float) -> int:
+    """Return m such that none of `draws` geometric draws passes m, but for `beta`.
+
+    P(X > m) = p^(m+1) with p = exp(-1/scale), summed over the draws.
+    """
+    if draws < 1 or not 0 < beta < 1:
+        raise ValueError(f"need draws >= 1 and 0 < beta < 1, got {draws} and {beta}")
+    return max(0, math.ceil(float(scale) * math.log(draws / beta) * (1 + 1e-12)) - 1)
+
+
 def round_up(scale: Fraction) -> Fraction:
     """Return the scale, or if its integers are long a slightly larger one with short integers."""
     longest = max(scale.numerator.bit_length(), scale.denominator.bit_length())

@@ -59,14 +59,14 @@ def _floor_below(value: float) -> int:
     return math.ceil(value * (1 + ROUNDING_MARGIN)) - 1
 
 
-def _quantile(tail: float) -> float:
+def normal_quantile(tail: float) -> float:
     """The z with G(z) = tail, or a little more."""
     z = -NORMAL.inv_cdf(tail)
     return z + ROUNDING_MARGIN * (1 + abs(z))
 
 
 def _one(scale: float, side: float) -> Iterator[int]:
-    z = scale * _quantile(side)
+    z = scale * normal_quantile(side)
     yield math.ceil(z)
     half = math.ceil(z - 0.5)
     if half + 0.5 >= scale:
@@ -75,18 +75,18 @@ def _one(scale: float, side: float) -> Iterator[int]:
 
 def _many(scale: float, norm: float, sizes: Magnitudes, side: float) -> Iterator[int]:
     """The second bound for the 1, 2, 4, ... largest weights, until more cannot help."""
-    draws, lattice = sum(times for _, times in sizes), _excess(scale**2)
+    draws, lattice = sum(times for _, times in sizes), excess_of_integers(scale**2)
     for chosen in _doubling(draws):
         total, squares = _largest(sizes, chosen)
-        factor = (draws - chosen) * math.log1p(_excess(scale**2 * squares / norm**2))
+        factor = (draws - chosen) * math.log1p(excess_of_integers(scale**2 * squares / norm**2))
         tail = (side - chosen * lattice) * math.exp(-factor)
         if tail > 0:
-            yield _floor_below(scale * norm * _quantile(tail) + total)
+            yield _floor_below(scale * norm * normal_quantile(tail) + total)
         if factor < ROUNDING_MARGIN:
             break
 
 
-def _excess(square: float) -> float:
+def excess_of_integers(square: float) -> float:
     """By how much the sum of a Gaussian over the integers can pass its integral, relatively."""
     power = 2 * math.pi**2 * square
     return 2 / math.expm1(power) if power < 700 else 0.0
@@ -160,12 +160,12 @@ def _chernoff(scale: float, sizes: Magnitudes, beta: float) -> int:
     exponents = shares / (scale * largest)
     logs: Floats = np.zeros(CHERNOFF_EXPONENTS)
     for size, times in sizes:
-        logs += times * _log_moments(scale, size * exponents)
+        logs += times * log_laplace_moments(scale, size * exponents)
     least = float(((math.log(2 / beta) + logs) / exponents).min())
     return max(0, math.ceil(least * (1 + ROUNDING_MARGIN)) - 1)
 
 
-def _log_moments(scale: float, at: Floats) -> Floats:
+def log_laplace_moments(scale: float, at: Floats) -> Floats:
     """The logarithm of E exp(t X), for t below 1/scale."""
     rise, fall = -np.expm1(at - 1 / scale), -np.expm1(-at - 1 / scale)
     return np.asarray(2 * math.log(-math.expm1(-1 / scale)) - np.log(rise) - np.log(fall))

@@ -32,7 +32,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _LogPiece:
     """The bytes from the end of one statement to the end of the next, which may be none."""
 
     raw: bytes
@@ -44,7 +44,7 @@ class _GrowingFile:
 
     def __init__(self, path: Path, dialect: str) -> None:
         self.path, self.taken = path, 0
-        self.waiting: deque[_Piece] = deque()
+        self.waiting: deque[_LogPiece] = deque()
         self._dialect = dialect
         self._read, self._lines, self._header = 0, 0, ""
         self._hash = hashlib.sha256()
@@ -58,7 +58,7 @@ class _GrowingFile:
         """Read what is complete by now."""
         try:
             if self.path.stat().st_size < self._read:
-                raise Misconfigured(f"{self.path} became shorter, {APPEND_ONLY}")
+                raise Misconfigured(f"{self.path} was cut or replaced, {APPEND_ONLY}")
             with self.path.open("rb") as file:
                 file.seek(self._read)
                 raw = file.read()
@@ -72,7 +72,7 @@ class _GrowingFile:
         except UnicodeDecodeError:
             raise Misconfigured(f"{self.path} is not UTF-8 text; save it again as UTF-8") from None
         for part, found in self._records(text) if table else self._statements(text):
-            piece = _Piece(part.encode(), tuple(found))
+            piece = _LogPiece(part.encode(), tuple(found))
             self._read += len(piece.raw)
             self._lines += part.count("\n")
             self.waiting.append(piece)
@@ -118,7 +118,9 @@ class _GrowingFile:
             part = ""
 
 
-APPEND_ONLY = "and a watch follows a log that is only ever added to; begin again with a new --state"
+APPEND_ONLY = (
+    "and a watch needs all that it has read: put it back, or begin again with another --state"
+)
 
 
 class GrowingLog:
@@ -144,10 +146,13 @@ class GrowingLog:
             while file is not None and file.waiting and file.taken < upto:
                 yield from self._take(name)
             if file is None or file.taken != upto:
-                raise Misconfigured(f"{self.path} has lost what was read of {name}, {APPEND_ONLY}")
+                gone = "is gone" if file is None else "was cut or replaced"
+                raise Misconfigured(f"{self._shown(name)} {gone}, {APPEND_ONLY}")
         for name, digest in digests.items():
             if name in self._files and self._files[name].digest != digest:
-                raise Misconfigured(f"what was read of {name} has changed, {APPEND_ONLY}")
+                raise Misconfigured(
+                    f"what was read of {self._shown(name)} has changed, {APPEND_ONLY}"
+                )
 
     def arrived(self) -> Iterator[Arrived]:
         """The statements that have become complete since."""
@@ -155,6 +160,9 @@ class GrowingLog:
         for name, file in sorted(self._files.items()):
             while file.waiting:
                 yield from self._take(name)
+
+    def _shown(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
 
     def _take(self, name: str) -> Iterator[Arrived]:
         file = self._files[name]
@@ -165,6 +173,8 @@ class GrowingLog:
         return (Arrived(each, name) for each in found)
 
     def _grow(self) -> None:
-        paths = self.path.glob("*.sql") if self.path.is_dir() else [self.path]
+        paths = list(self.path.glob("*.sql")) if self.path.is_dir() else [self.path]
+        for name in sorted(self._files.keys() - {path.name for path in paths}):
+            raise Misconfigured(f"{self._shown(name)} is gone, {APPEND_ONLY}")
         for path in paths:
             self._files.setdefault(path.name, _GrowingFile(path, self._dialect)).grow()

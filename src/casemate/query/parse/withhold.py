@@ -180,13 +180,14 @@ class Withholding:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that can be left out: none where that would leave nothing but keys."""
+        """The columns that can be left out: none where only keys are left, or two have one name."""
         if len(self.statement.selects) != 1 or len(self._sites) != 1:
             return ()
         outputs = self.statement.selects[0].outputs
         names = [each.name for each in outputs]
         shown = [each.name for each in outputs if not isinstance(each.expression, KeyRef)]
-        return tuple(name for name in shown if names.count(name) == 1) if len(shown) > 1 else ()
+        is_clear = len(shown) > 1 and all(names.count(name) == 1 for name in shown)
+        return tuple(shown) if is_clear else ()
 
     def without_column(self, name: str) -> str:
         """The text without one of its columns; Unsupported where it cannot be written."""

@@ -163,7 +163,8 @@ class Progress:
         stream: TextIO | None = None,
         patience: float = SECONDS_BEFORE_PROGRESS,
     ) -> None:
-        self._what, self._total, self._done = what, total, 0.0
+        self._total, self._done = total, 0.0
+        self._words: Callable[[], str] = lambda: what
         self._stream = sys.stderr if stream is None else stream
         self._silent = silent or not self._stream.isatty()
         self._timer = threading.Timer(patience, self._appear)
@@ -195,15 +196,26 @@ class Progress:
             self._done += steps
             self._show()
 
+    def say(self, words: Callable[[], str]) -> None:
+        """What is done from now on; asked for again whenever the line is drawn."""
+        self._words = words
+
     def _appear(self) -> None:
         import rich.console
         import rich.progress
+        import rich.text
+
+        class Words(rich.progress.ProgressColumn):
+            def render(column, _task: rich.progress.Task) -> rich.text.Text:  # noqa: N805
+                return rich.text.Text(self._words())
 
         console = rich.console.Console(file=self._stream)
         with self._lock:
             if not self._over:
-                self._bar = rich.progress.Progress(console=console, transient=True)
-                self._bar.add_task(self._what, total=self._total)
+                _, *others = rich.progress.Progress.get_default_columns()
+                shown = others if self._total is not None else others[:1]
+                self._bar = rich.progress.Progress(Words(), *shown, console=console, transient=True)
+                self._bar.add_task("", total=self._total)
                 self._bar.start()
                 self._show()
 

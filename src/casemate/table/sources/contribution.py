@@ -17,6 +17,7 @@ from casemate.table.schema import Role
 from casemate.table.sources.source import (
     PERSON,
     RECORD,
+    LaterSource,
     Source,
     SourceView,
     Storing,
@@ -72,8 +73,9 @@ class BoundedSource(SourceView):
         """The text to put after FROM."""
         if public is not None:
             return self._source.relation(public)
-        kept = self._select_kept_rows()
-        return self._source.materialise(kept) if isinstance(self._source, Storing) else f"({kept})"
+        kept, source = self._select_kept_rows(), self._source
+        source = source.opened if isinstance(source, LaterSource) else source
+        return source.materialise(kept) if isinstance(source, Storing) else f"({kept})"
 
     def _select_kept_rows(self) -> str:
         """The rows that count: all of most people, and the first few of those with more."""

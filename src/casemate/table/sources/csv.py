@@ -5,7 +5,9 @@ or when it mistakes the kind of line ends), so what it loads is counted here by 
 
 Types are decided by all cells of a column and never by a sample. An empty cell, quoted or not, is
 NULL. Blanks around numbers and dates are ignored; text is kept as it is. What a policy declares is
-tried alone; otherwise the first of these that fits every cell:
+tried alone, with whole numbers and decimals in any spelling that keeps their digits (5000.0 and
+1e+05 are whole numbers then, as they are for private answers); otherwise the first of these that
+fits every cell:
 
     boolean     true or false, in any case
     integer     digits that fit 64 bits, leading zeros too (declare `type = "text"` to keep them)
@@ -29,7 +31,10 @@ import numpy as np
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
+from casemate.table.sources.formats import matches
 from casemate.table.sources.source import quote_name
+from casemate.table.sources.types import SCIENTIFIC
+from casemate.table.sources.types import WHOLE as WHOLE_OR_ZEROS
 
 DELIMITERS = (",", ";", "\t", "|")
 LONGEST_HEADER = 1 << 20
@@ -173,11 +178,16 @@ class ColumnShape:
     evidence: str = "TRUE"  # what at least some cells show, unless the type is declared
     castable: str | None = None
 
+    def fits(self, cell: str) -> str:
+        """The condition that one cell looks like that."""
+        looks = f"regexp_full_match({cell}, '{self.pattern}')"
+        if not self.castable:
+            return looks
+        return f"CASE WHEN {looks} THEN {self.castable.replace('{}', cell)} ELSE {looks} END"
+
     def verdict(self, cell: str, declared: bool) -> str:
         """The SQL aggregate that gives the engine's type, or NULL when some cell differs."""
-        fits = f"regexp_full_match({cell}, '{self.pattern}')"
-        if self.castable:
-            fits = f"CASE WHEN {fits} THEN {self.castable.replace('{}', cell)} ELSE {fits} END"
+        fits = self.fits(cell)
         shown = "TRUE" if declared else self.evidence.replace("{}", cell)
         without_cells = "TRUE" if declared else "FALSE"
         engine_type = self.engine_type.replace("{}", cell)
@@ -229,6 +239,16 @@ SHAPES = (
     ColumnShape(ColumnType.TIMESTAMP, DAY + TIME + OFFSET, f"'{ZONED}'", castable=_castable(ZONED)),
 )
 
+SHAPE_OF_ENGINE_TYPE = {
+    "BOOLEAN": ColumnType.BOOLEAN,
+    "BIGINT": ColumnType.INTEGER,
+    "DECIMAL": ColumnType.DECIMAL,
+    "DOUBLE": ColumnType.DOUBLE,
+    "DATE": ColumnType.DATE,
+    "TIMESTAMP": ColumnType.TIMESTAMP,
+    ZONED: ColumnType.TIMESTAMP,
+}
+
 Ask = Callable[[str], Sequence[Any]]
 """Runs an SQL query of one row and returns it."""
 
@@ -268,6 +288,56 @@ def _verdicts(
         return ()
     verdicts = [shape.verdict(f"trim({quote_name(name)})", name in declared) for name in names]
     return zip(names, ask(f"SELECT {', '.join(verdicts)} FROM {table}"), strict=True)
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """Cells that are not of a declared type: how many of how many, the first, what all would be."""
+
+    count: int
+    cells: int
+    first: int | None  # the record's position
+    fitting: ColumnType | None  # a type that all cells are of, other than text
+
+    @property
+    def sentence(self) -> str:
+        """How many there are and where, for example 2 of its 9 cells are something else."""
+        if self.first is None:
+            return "its cells, though each looks like one, are none together"
+        are = "is" if self.count == 1 else "are"
+        return (
+            f"{self.count:,} of its {self.cells:,} cells {are} something else (the first in row "
+            f"{self.first:,} below the header)"
+        )
+
+
+def misfits(ask: Ask, table: str, position: str, name: str, declared: ColumnType) -> Misfits:
+    """What keeps a column of a table of cells from being of its declared type."""
+    cell = f"trim({quote_name(name)})"
+    fits = " OR ".join(shape.fits(cell) for shape in SHAPES if shape.type is declared)
+    wrong = f"FILTER (WHERE NOT ({fits}))"
+    count, cells, first = ask(
+        f"SELECT count(*) {wrong}, count({cell}), min({position}) {wrong} FROM {table}"
+    )
+    engine_type = decide(ask, table, [name], {})[name] or ""
+    fitting = SHAPE_OF_ENGINE_TYPE.get(engine_type.partition("(")[0])
+    return Misfits(count, cells, first, fitting)
+
+
+def spell_out(cell: str, declared: ColumnType | None) -> str:
+    """A number declared as whole or decimal, written plainly: 5000.0 as 5000, 1e+05 as 100000.
+
+    One that would have other digits then stays as it is, and is of neither type.
+    """
+    if declared not in (ColumnType.INTEGER, ColumnType.DECIMAL):
+        return cell
+    text = f"trim({cell})"
+    decimal = f"CAST(TRY_CAST({text} AS DECIMAL(38, 12)) AS VARCHAR)"
+    exact = f"{matches(text, SCIENTIFIC)} AND {_digits(text)} = {_digits(decimal)}"
+    cases = f"WHEN {exact} THEN regexp_replace({decimal}, '[.]?0*$', '')"
+    if declared is ColumnType.INTEGER:
+        cases += f" WHEN {matches(text, WHOLE_OR_ZEROS)} THEN regexp_replace({text}, '[.]0*$', '')"
+    return f"CASE {cases} ELSE {cell} END"
 
 
 def read_as(cell: str, engine_type: str) -> str:

@@ -25,7 +25,13 @@ from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
 from casemate.table.sources.cells import DUCKDB_CELLS, LARGE, read_date, read_moment
 from casemate.table.sources.engine_tables import EngineTables
-from casemate.table.sources.files import PROGRESS_BAR, Opening, Place, connect_duckdb
+from casemate.table.sources.files import (
+    PROGRESS_BAR,
+    Opening,
+    Place,
+    connect_duckdb,
+    interruptible,
+)
 from casemate.table.sources.formats import FormatOf, plain_cells
 from casemate.table.sources.place import DuckDBTable, FileFormat, Files
 from casemate.table.sources.source import (
@@ -72,7 +78,8 @@ class DuckDBSource(EngineTables):
         self._lock = threading.Lock()
         try:
             self._connection = connect_duckdb(folder, memory_limit)
-            self._open(protected, public or {}, types or {}, format_of, by_policy)
+            with interruptible():
+                self._open(protected, public or {}, types or {}, format_of, by_policy)
         except BaseException:
             self.close()
             raise
@@ -88,7 +95,7 @@ class DuckDBSource(EngineTables):
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
         try:
-            with self._connection.cursor() as cursor:
+            with interruptible(), self._connection.cursor() as cursor:
                 cursor.execute(f"SET {PROGRESS_BAR} = false")
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
                 return _read(cursor, sql)
@@ -103,7 +110,7 @@ class DuckDBSource(EngineTables):
             if sql not in self._stored:
                 name = quote_name(f"casemate_stored{len(self._stored)}")
                 try:
-                    with self._connection.cursor() as cursor:
+                    with interruptible(), self._connection.cursor() as cursor:
                         cursor.execute(f"SET {PROGRESS_BAR} = false")
                         cursor.execute(f"CREATE TABLE {name} AS {sql}")
                 except duckdb.Error:
@@ -163,12 +170,12 @@ def _read(cursor: duckdb.DuckDBPyConnection, sql: str) -> Frame:
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         raise ValueError("a source reads one SELECT at a time")
     query = sql.strip().rstrip(";")
-    described = cursor.execute(f"DESCRIBE SELECT * FROM (\n{query}\n)").fetchall()
+    bound = cursor.sql(f"SELECT * FROM (\n{query}\n)")  # which is not run, unlike a statement
     fetches = {
-        name: fetch(engine_type, f"c{place}")
-        for place, (name, engine_type, *_) in enumerate(described)
+        name: fetch(str(engine_type), f"c{place}")
+        for place, (name, engine_type) in enumerate(zip(bound.columns, bound.types, strict=True))
     }
-    columns = ", ".join(f"c{place}" for place in range(len(described)))
+    columns = ", ".join(f"c{place}" for place in range(len(bound.columns)))
     wanted = [expression for how in fetches.values() for expression in how.expressions]
     selected = ", ".join(f"{expression} AS e{place}" for place, expression in enumerate(wanted))
     arrays = iter(

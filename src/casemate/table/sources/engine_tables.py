@@ -31,6 +31,8 @@ from casemate.table.sources.types import ByPolicy
 
 POSITION = "casemate_position"
 PLAIN = CellFormat()
+MOST_EXACT_DOUBLE = 2**53
+"""Doubles up to here hold every whole number."""
 
 
 class EngineTables(ABC):
@@ -86,7 +88,11 @@ class EngineTables(ABC):
 
         A column of text whose cells are numbers then, and were not before, is one of numbers.
         """
-        forms = {name: form for name in relation.columns if (form := format_of(name)) != PLAIN}
+        forms = {
+            name: format_of(name)
+            for name, kind in relation.columns.items()
+            if format_of(name) != PLAIN or self._may_be_whole(kind, types.get(name))
+        }
         if not forms:
             return relation
         kinds, shown = (
@@ -98,10 +104,29 @@ class EngineTables(ABC):
             how = self.dialect_cells.reading(kinds[name])
             if how is not None and how.type is ColumnType.TEXT:
                 cell, kinds[name] = self._text_as_declared(relation, name, form, types.get(name))
+            elif self._may_be_whole(kinds[name], types.get(name)):
+                cell, kinds[name] = self._whole_as_declared(relation, name, cell)
             shown[quote_name(name)] = cell
         position = {} if relation.position is None else {POSITION: relation.position}
         text = f"({_select(position | shown, relation)})"
         return SelectedFrom(text, kinds, POSITION if position else None)
+
+    def _may_be_whole(self, engine_type: str, declared: ColumnType | None) -> bool:
+        """Whether whole numbers are declared where an engine has doubles or decimals."""
+        how = self.dialect_cells.reading(engine_type)
+        numbers = (ColumnType.DOUBLE, ColumnType.DECIMAL)
+        return declared is ColumnType.INTEGER and how is not None and how.type in numbers
+
+    def _whole_as_declared(self, relation: SelectedFrom, name: str, cell: str) -> tuple[str, str]:
+        """Doubles or decimals as whole numbers, if all are: writers of files choose by NULLs."""
+        whole = f"{cell} = trunc({cell}) AND abs({cell}) <= {MOST_EXACT_DOUBLE}"
+        counted = self.read(
+            f"SELECT count(*) FILTER (WHERE NOT ({whole})) AS n FROM {relation.text} AS t"
+        )
+        if int(counted["n"].values[0]):
+            return cell, relation.columns[name]
+        engine_type = self.dialect_cells.engine_types[ColumnType.INTEGER]
+        return f"CAST({cell} AS {engine_type})", engine_type
 
     def _text_as_declared(
         self, relation: SelectedFrom, name: str, form: CellFormat, declared: ColumnType | None

@@ -7,8 +7,8 @@ place, database files are attached read only.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -25,12 +25,14 @@ from casemate.table.sources.csv import (
     count_records,
     decide,
     is_cut,
+    misfits,
     read_as,
     read_header,
+    spell_out,
 )
 from casemate.table.sources.engine_tables import POSITION
 from casemate.table.sources.formats import FormatOf, plain_cells, plain_number, text_present
-from casemate.table.sources.place import DuckDBTable, FileFormat, Files
+from casemate.table.sources.place import ColumnsInMemory, DuckDBTable, FileFormat, Files
 from casemate.table.sources.source import (
     NEEDS_KEY,
     Frame,
@@ -43,6 +45,17 @@ from casemate.table.sources.text_numbers import TextColumn
 
 CELLS = quote_name("casemate_cells")
 LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Inside, Ctrl-C is a KeyboardInterrupt, as everywhere, and not one of DuckDB's errors."""
+    try:
+        yield
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
 
 
 def describe(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, str]:
@@ -64,7 +77,10 @@ def load_csv(
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
     names = list(load_cells(connection, paths).columns)
     present = {name: text_present(quote_name(name), format_of(name)) for name in names}
-    numbers = {name: plain_number(present[name], format_of(name)) for name in names}
+    numbers = {
+        name: spell_out(plain_number(present[name], format_of(name)), declared.get(name))
+        for name in names
+    }
     plain = ", ".join(f"{cell} AS {quote_name(name)}" for name, cell in numbers.items())
     written = f"(SELECT {POSITION}, {plain} FROM {CELLS})"
     types = _decide_types(connection, paths[0], written, names, declared, format_of=format_of)
@@ -117,9 +133,10 @@ def _load_file(
         f"new_line={LINE_ENDS[header.line_end]}, columns={{{columns}}})"
     )
     try:
-        connection.execute(
-            f"INSERT INTO {CELLS} SELECT {before} + row_number() OVER (), * FROM {scan}"
-        )
+        with interruptible():
+            connection.execute(
+                f"INSERT INTO {CELLS} SELECT {before} + row_number() OVER (), * FROM {scan}"
+            )
     except duckdb.Error as error:
         raise _malformed_file(path, str(error)) from None
     counted = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone()
@@ -165,7 +182,9 @@ def _decide_types(
             form = format_of(name)
             cell = text_present(quote_name(name), form)
             column = TextColumn(partial(_read, connection), CELLS, name, cell)
-            raise Misconfigured(f"{path}: {column.misfit(declared[name], form)}")
+            wrong = misfits(ask, cells, POSITION, name, declared[name])
+            said = column.misfit(declared[name], form, wrong.sentence, wrong.fitting)
+            raise Misconfigured(f"{path}: {said}")
         types[name] = engine_type
     return types
 
@@ -301,15 +320,6 @@ def _storable(series: Series, type_: ColumnType) -> tuple[NDArray[Any], str]:
 
 PROGRESS_BAR = "enable_progress_bar"
 """The one setting that stays open: an interactive Python switches it on for every new cursor."""
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnsInMemory:
-    """A table that is in memory already, with the types of its columns."""
-
-    source: str
-    series: Mapping[str, Series] = field(repr=False)
-    types: Mapping[str, ColumnType]
 
 
 Place = Files | DuckDBTable | ColumnsInMemory

@@ -2,12 +2,15 @@
 
 import glob
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from casemate.errors import Misconfigured
+from casemate.table.schema import ColumnType
+from casemate.table.sources.source import Series
 
 
 class FileFormat(StrEnum):
@@ -47,6 +50,15 @@ class DuckDBTable:
     source: str
     path: Path
     table: tuple[str, ...]  # schema and name, or the name alone
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnsInMemory:
+    """A table that is in memory already, with the types of its columns."""
+
+    source: str
+    series: Mapping[str, Series] = field(repr=False)
+    types: Mapping[str, ColumnType]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ speaks SQL text of the source's dialect and reads columns back; nothing above it
 Last, keys: a column that names each row once, and what is said of one that does not.
 """
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -153,6 +154,44 @@ class SourceView:
     def close(self) -> None:
         """Let go of the source."""
         self._source.close()
+
+
+class LaterSource:
+    """A source that is opened when something of it is first needed."""
+
+    def __init__(self, dialect: str, open_source: Callable[[], Source]) -> None:
+        self._dialect, self._open, self._lock = dialect, open_source, threading.Lock()
+        self._opened: Source | None = None
+
+    @property
+    def dialect(self) -> str:
+        """What sqlglot calls the engine's SQL."""
+        return self._dialect
+
+    @property
+    def opened(self) -> Source:
+        """The source itself, opened now if it was not."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def relation(self, public: str | None = None) -> str:
+        """The text to put after FROM."""
+        return self.opened.relation(public)
+
+    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
+        """The columns of a relation and their types."""
+        return self.opened.fields(public)
+
+    def read(self, sql: str) -> Frame:
+        """Run one SELECT and return its columns."""
+        return self.opened.read(sql)
+
+    def close(self) -> None:
+        """Let go of the source, if it was opened."""
+        if self._opened is not None:
+            self._opened.close()
 
 
 # Names and values as SQL text that every engine reads alike --------------------------------------

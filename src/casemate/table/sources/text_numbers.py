@@ -63,11 +63,13 @@ class TextNumbers:
         options += [_option("missing-marker", each) for each in markers]
         todo = [f"declare {', '.join(lines)} in the policy or say {' '.join(options)}"] * bool(said)
         if self.unexplained:
-            todo.append(f"correct the {self.unexplained:,} cells that hold other text")
+            cells = "cell that holds" if self.unexplained == 1 else "cells that hold"
+            todo.append(f"correct the {self.unexplained:,} {cells} other text")
         shown = f" ({', '.join(kinds)})" if kinds else ""
+        are = "is no number" if self.not_numbers == 1 else "are not numbers"
         return (
-            f"{self.name} is text because {self.not_numbers:,} of {self.cells:,} cells are not "
-            f"numbers{shown}; {', and '.join(todo)}"
+            f"{self.name} is text because {self.not_numbers:,} of {self.cells:,} cells {are}"
+            f"{shown}; {', and '.join(todo)}"
         )
 
     def _changed(self, key: str) -> bool:
@@ -117,14 +119,21 @@ class TextColumn:
         found = replace(form, markers=(*declared.markers, *markers))
         return TextNumbers(self.name, cells, cells - now, unexplained, declared, found)
 
-    def misfit(self, wanted: ColumnType, declared: CellFormat) -> str:
-        """What is said where the column is to be read as a type, and cannot."""
+    def misfit(
+        self,
+        wanted: ColumnType,
+        declared: CellFormat,
+        counted: str = "some of its cells are something else",
+        fitting: ColumnType | None = None,
+    ) -> str:
+        """What is said where the column is to be read as a type, and cannot.
+
+        `fitting` is a type that all of its cells are of.
+        """
+        remedy = f'declare type = "{fitting or ColumnType.TEXT}", which all of them are, or none'
         found = self.numbers(declared) if wanted in NUMBERS else None
-        remedy = "declare another `type`, or none" if found is None else found.sentence
-        return (
-            f"the column {self.name!r} is to be read as {wanted}, and some of its cells are "
-            f"something else; {remedy}"
-        )
+        remedy = remedy if found is None else found.sentence
+        return f"the column {self.name!r} is to be read as {wanted}, and {counted}; {remedy}"
 
     def _counts(self, forms: Sequence[CellFormat]) -> list[int]:
         """How many cells there are, and how many are numbers in each format."""

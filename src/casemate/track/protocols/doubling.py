@@ -26,10 +26,10 @@ import math
 from collections.abc import Sequence
 
 from casemate.track.engine import (
-    Change,
     EndRound,
     Marks,
     PublishedCount,
+    RuleChange,
     SiteTally,
     Whole,
     Wish,
@@ -85,7 +85,7 @@ class Doubling:
             return EndRound()
         rule = self.summons()
         self.begin(self.tally.reported)
-        return Change(wider=dict.fromkeys(range(len(self.tally.reported)), rule))
+        return RuleChange(wider=dict.fromkeys(range(len(self.tally.reported)), rule))
 
     def estimate(self) -> PublishedCount:
         """The count, with the interval that holds for items chosen beforehand and not otherwise."""

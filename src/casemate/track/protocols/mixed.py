@@ -22,11 +22,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from casemate.track.engine import (
-    Change,
     EndRound,
     Flags,
     Marks,
     PublishedCount,
+    RuleChange,
     SiteTally,
     Wish,
 )
@@ -239,7 +239,7 @@ class Mixed:
         if len(silent) == len(orders) and self.tally.excess() > 0:
             silent = set()  # the answers tell when to narrow
         self._pending = set(orders) - silent
-        return Change(
+        return RuleChange(
             {i: rule for i, rule in orders.items() if i in silent},
             {i: rule for i, rule in orders.items() if i not in silent},
         )

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.engine import Change, EndRound, Marks, PublishedCount, SiteTally, Wish
+from casemate.track.engine import EndRound, Marks, PublishedCount, RuleChange, SiteTally, Wish
 from casemate.track.protocols.phases import Lengths, crossing_probability
 from casemate.track.protocols.windows import centred_rule, centred_windows, even_load_words
 from casemate.track.reporting_rule import Blocks, Draw, Rule
@@ -475,7 +475,7 @@ class TunedRound:
         if self.passed == self.design.phases:
             return EndRound()
         self._begin_phase()
-        return Change(narrower={site: Blocks(float(self.size))})
+        return RuleChange(narrower={site: Blocks(float(self.size))})
 
     @property
     def published(self) -> float:

@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.engine import Change, EndRound, TalliedEngine, Wish
+from casemate.track.engine import EndRound, RuleChange, TalliedEngine, Wish
 from casemate.track.reporting_rule import Rule, SiteStanding, gap
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.adversary import CompiledAdversary, Floats, Rngs, Whole, next_site
@@ -325,7 +325,7 @@ class CompiledRun:
         match wish:
             case EndRound():
                 self._call_round()
-            case Change(wider, narrower):
+            case RuleChange(wider, narrower):
                 for site, rule in wider.items():
                     self._words["rule"] += 1
                     self._take(site, rule)

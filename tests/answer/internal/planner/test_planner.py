@@ -29,7 +29,7 @@ from casemate.answer.planner.forecasts import (
     warm,
 )
 from casemate.answer.planner.workload import SAMPLED_QUESTIONS, Workload, usual_questions
-from casemate.answer.schedule import Holds, easy_interval
+from casemate.answer.schedule import easy_interval
 from casemate.grid import GridQuestion, LinearCells, Product, Relation
 from casemate.privacy import Currency, rho_of
 from casemate.table import Answering, Budget, Strategy
@@ -71,12 +71,12 @@ def test_laplace_noise_under_a_pure_budget_is_predicted_as_it_was_measured() -> 
 
 
 def test_tables_and_a_warm_start_are_predicted_near_what_was_measured() -> None:
-    """Measured elsewhere: .0008 / .0068 from all two-way tables, .0015 / .014 warm."""
+    """Measured elsewhere: .0008 / .0068 from all two-way tables, .0009 / .006 warm."""
     work = usual_questions(ADULT, 10**5)
     assert 0.0004 <= shares(tables(SETTING, work, 2))[0] <= 0.0012
     assert 0.004 <= shares(tables(SETTING, work, 2))[1] <= 0.009
-    assert 0.0008 <= shares(warm(SETTING, work, 2))[0] <= 0.002
-    assert 0.008 <= shares(warm(SETTING, work, 2))[1] <= 0.02
+    assert 0.0006 <= shares(warm(SETTING, work, 2))[0] <= 0.0016
+    assert 0.005 <= shares(warm(SETTING, work, 2))[1] <= 0.012
 
 
 def test_a_cold_start_is_predicted_to_err_by_an_eighth_of_the_threshold() -> None:
@@ -93,7 +93,7 @@ def test_the_gate_proves_what_an_easy_answer_alone_proves_at_the_last_question()
     setting, work = replace(SETTING, asked=50), usual_questions(ADULT, 1000)
     found = warm(setting, work, 2)
     assert found.gate is not None
-    assert found.proven == easy_interval(found.gate, 1050, 0.95, Holds.ALONE) + 1
+    assert found.proven == easy_interval(found.gate, 1050, 0.95) + 1
 
 
 # Which is best ------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from casemate.audit import Audit, AuditOptions
-from casemate.audit.checks.approximate import approximate_disclosure
 from casemate.audit.checks.ranges import is_tight
 from casemate.audit.result import Audited, RemainingInterval
 from casemate.exact import Box, Region, System
@@ -132,7 +131,7 @@ def test_of_two_who_come_near_the_nearer_is_named(tmp_path: Path) -> None:
 def test_people_whom_the_time_did_not_suffice_for_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approximate_disclosure, "__kwdefaults__", {"seconds": 0.0})
+    monkeypatch.setattr("casemate.audit.decide_exposure.INSIDER_SEARCH_SECONDS", 0.0)
     found = audited([[1, 1, 1]], [90, 3, 1], tmp_path)
     assert "what insiders nearly learn was searched for 0 of 3 people" in found.assumptions
 

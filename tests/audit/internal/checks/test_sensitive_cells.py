@@ -71,8 +71,8 @@ def test_what_has_no_contributions_to_compare_is_left_out(tmp_path: Path) -> Non
     with Table.open(table_of(rows, tmp_path), private=["pay"]) as table:
         found = Audit.of(log, table)
     assert found.sensitive_cells == ()
-    (note,) = (each for each in found.assumptions if "not judged" in each)
-    assert note.endswith("adds less than nothing: 1")
+    (note,) = (each for each in found.assumptions if "do not apply" in each)
+    assert note.endswith("negative values are among them: 1")
 
 
 def test_the_rows_of_one_person_are_one_contribution(tmp_path: Path) -> None:

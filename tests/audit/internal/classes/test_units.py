@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from oracles.class_facts import gives, random_facts
 
 from casemate.audit.classes import partition
-from casemate.audit.classes.changes import Change, FactCheck, safe
-from casemate.audit.classes.facts import Facts, LinearFact, middle_pair
+from casemate.audit.classes.changes import ClassChange, FactCheck, safe
+from casemate.audit.classes.facts import LinearFact, NumberFacts, middle_pair
 from casemate.audit.classes.partition import Classes
 from casemate.audit.classes.patterns import Pattern, Patterns
 from casemate.audit.classes.propagation import Propagation
@@ -23,7 +23,7 @@ from casemate.published import Place, Range
 # Classes ------------------------------------------------------------------------------------------
 
 
-def signatures(facts: Facts) -> set[frozenset[int]]:
+def signatures(facts: NumberFacts) -> set[frozenset[int]]:
     """The units that every fact counts in the same way, by a dictionary of what is said of each."""
     found: dict[tuple[Any, ...], set[int]] = {}
     for unit in facts.asked.tolist():
@@ -37,7 +37,7 @@ def signatures(facts: Facts) -> set[frozenset[int]]:
     return set(map(frozenset, found.values()))
 
 
-def wide_facts(rng: Random) -> Facts:
+def wide_facts(rng: Random) -> NumberFacts:
     """Facts about many units, now and then with coefficients beyond 64 bits and other priors."""
     facts = random_facts(rng, size=rng.randint(1, 12), high=3)
     if rng.random() < 0.5:
@@ -91,7 +91,7 @@ def test_classes_know_their_sums_numbers_and_coefficients(rng: Random) -> None:
 # Changes ------------------------------------------------------------------------------------------
 
 
-def is_possible(facts: Facts, table: list[Fraction | None]) -> bool:
+def is_possible(facts: NumberFacts, table: list[Fraction | None]) -> bool:
     for unit, value in enumerate(table):
         prior = facts.priors[int(facts.prior[unit])]
         if value is None:
@@ -106,7 +106,7 @@ def is_possible(facts: Facts, table: list[Fraction | None]) -> bool:
     return True
 
 
-def random_change(rng: Random, facts: Facts) -> dict[int, Fraction | None]:
+def random_change(rng: Random, facts: NumberFacts) -> dict[int, Fraction | None]:
     units = facts.asked.tolist()
     steps = [Fraction(0), Fraction(1), Fraction(2), Fraction(3), Fraction(1, 2), Fraction(3, 2)]
     return {u: rng.choice([*steps, None]) for u in rng.sample(units, rng.randint(0, len(units)))}
@@ -127,7 +127,7 @@ def test_a_change_keeps_the_facts_just_if_all_of_them_hold_in_fractions(
             for unit, value in values.items():
                 table[unit] = value
             expected = is_possible(facts, table) and gives(facts, table)
-            assert check.keeps(Change.of(values, facts.scale)) is expected
+            assert check.keeps(ClassChange.of(values, facts.scale)) is expected
             kept, broken = kept + expected, broken + (not expected)
     assert kept > 100 and broken > 100
 
@@ -159,14 +159,14 @@ def one_sum(alpha: int) -> FactCheck:
 
 def test_changes_with_denominators_beyond_64_bits_are_judged_exactly() -> None:
     check, step = one_sum(1), Fraction(1, 3**50)
-    assert check.keeps(Change.of({0: step, 1: -step}, 1))
-    assert not check.keeps(Change.of({0: step, 1: step}, 1))
+    assert check.keeps(ClassChange.of({0: step, 1: -step}, 1))
+    assert not check.keeps(ClassChange.of({0: step, 1: step}, 1))
 
 
 def test_a_sum_that_is_zero_only_modulo_two_to_the_64_is_not_kept() -> None:
     check, step = one_sum(2**32), Fraction(2**32)
-    assert not check.keeps(Change.of({0: step}, 1))
-    assert check.keeps(Change.of({0: step, 1: -step * 2**32}, 1))
+    assert not check.keeps(ClassChange.of({0: step}, 1))
+    assert check.keeps(ClassChange.of({0: step, 1: -step * 2**32}, 1))
 
 
 def test_numbers_are_python_integers_where_a_factor_alone_is_beyond_64_bits() -> None:
@@ -176,7 +176,7 @@ def test_numbers_are_python_integers_where_a_factor_alone_is_beyond_64_bits() ->
 # Patterns -----------------------------------------------------------------------------------------
 
 
-def random_pattern(rng: Random, facts: Facts) -> Pattern:
+def random_pattern(rng: Random, facts: NumberFacts) -> Pattern:
     lows = [rng.randint(-2, 2) for _ in facts.present]
     highs = [low + rng.randint(0, 3) for low in lows]
     present = [rng.random() < 0.8 for _ in facts.present]

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from bit_tree import Choose, walk, walk_paths
 from broken_sparse_vector import chen, lee_clifton, roth, stoddard
-from exact_exponential import Bounds, laplace_bounds
+from exact_exponential import Bounds, geometric_bounds, laplace_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import sparse_vector_loss
 from oracles.calibration import variance_share
-from oracles.sparse_vector_loss import RunLaw, RunOutput, privacy_loss
+from oracles.sparse_vector_loss import RunLaw, RunOutput, law_of, privacy_loss
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.mechanisms import (
@@ -38,15 +38,21 @@ small_values = st.lists(st.integers(-3, 3), max_size=2).map(tuple)
 small_scales = st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3, 2)])
 
 
-def law_for(threshold: Fraction, query: Fraction, output: RunOutput) -> RunLaw:
-    return RunLaw(threshold, query, output.length, output.reach)
+Law = Callable[[int, Fraction], Bounds]
+LAWS: dict[bool, Law] = {False: laplace_bounds, True: geometric_bounds}  # by being one-sided
+
+
+def law_for(
+    threshold: Fraction, query: Fraction, output: RunOutput, one_sided: bool = False
+) -> RunLaw:
+    return RunLaw(threshold, query, output.length, output.reach, one_sided)
 
 
 @cache
-def slow_law(scale: Fraction, reach: int) -> dict[int, Bounds]:
+def slow_law(law: Law, scale: Fraction, reach: int) -> dict[int, Bounds]:
     """The probabilities of -reach to reach in fractions, widened a little to keep them short."""
     unit = 2**200
-    found = {x: laplace_bounds(x, scale) for x in range(-reach, reach + 1)}
+    found = {x: law(x, scale) for x in range(-reach, reach + 1)}
     return {
         x: (Fraction(math.floor(low * unit), unit), Fraction(math.ceil(high * unit), unit))
         for x, (low, high) in found.items()
@@ -64,28 +70,28 @@ def multiplied(factors: Iterable[Bounds]) -> Bounds:
 
 
 @cache
-def slow_below(scale: Fraction, limit: int, reach: int) -> Bounds:
+def slow_below(law: Law, scale: Fraction, limit: int, reach: int) -> Bounds:
     """The probability of a number below `limit`; the upper bound takes all beyond `reach`."""
-    low, high = added(bounds for x, bounds in slow_law(scale, reach).items() if x < limit)
-    return low, high + 1 - added(slow_law(scale, reach).values())[0]
+    low, high = added(bounds for x, bounds in slow_law(law, scale, reach).items() if x < limit)
+    return low, high + 1 - added(slow_law(law, scale, reach).values())[0]
 
 
-def slow_above(scale: Fraction, limit: int, reach: int) -> Bounds:
-    low, high = slow_below(scale, limit, reach)
+def slow_above(law: Law, scale: Fraction, limit: int, reach: int) -> Bounds:
+    low, high = slow_below(law, scale, limit, reach)
     return 1 - high, 1 - low
 
 
-def slow_probability(threshold: Fraction, query: Fraction, output: RunOutput) -> Bounds:
+def slow_probability(law: Law, threshold: Fraction, query: Fraction, output: RunOutput) -> Bounds:
     """Sum the law in fractions over a window; the upper bound takes all that is outside it."""
     reach, wide = 80, 84  # beyond it less than 1e-22; no value is larger than the difference
-    noises = slow_law(threshold, reach)
+    noises = slow_law(law, threshold, reach)
     low, high = added(
         multiplied(
             [
                 chance,
-                *(slow_below(query, noise - value, wide) for value in output.below),
-                *(slow_above(query, noise - value, wide) for value in output.above),
-                *(slow_law(query, wide)[noise - value] for value in output.gaps),
+                *(slow_below(law, query, noise - value, wide) for value in output.below),
+                *(slow_above(law, query, noise - value, wide) for value in output.above),
+                *(slow_law(law, query, wide)[noise - value] for value in output.gaps),
             ]
         )
         for noise, chance in noises.items()
@@ -96,28 +102,34 @@ def slow_probability(threshold: Fraction, query: Fraction, output: RunOutput) ->
 # The law itself -------------------------------------------------------------------------------
 
 
-@settings(max_examples=10)
-@given(small_scales, small_scales, small_values, small_values, small_values)
+@settings(max_examples=20)
+@given(
+    small_scales,
+    small_scales,
+    st.builds(RunOutput, small_values, small_values, small_values),
+    st.booleans(),
+)
 def test_the_law_agrees_with_a_slow_sum_in_fractions(
-    threshold: Fraction,
-    query: Fraction,
-    below: tuple[int, ...],
-    above: tuple[int, ...],
-    gaps: tuple[int, ...],
+    threshold: Fraction, query: Fraction, output: RunOutput, one_sided: bool
 ) -> None:
-    output = RunOutput(below, above, gaps)
-    fast = law_for(threshold, query, output).log_probability(output)
-    low, high = (math.log(bound) for bound in slow_probability(threshold, query, output))
+    fast = law_for(threshold, query, output, one_sided).log_probability(output)
+    slow = slow_probability(LAWS[one_sided], threshold, query, output)
+    low, high = (math.log(bound) for bound in slow)
     assert fast.lower <= high + 1e-15
     assert low - 1e-15 <= fast.upper
     assert max(high, fast.upper) - min(low, fast.lower) < 1e-9
 
 
-@given(st.lists(st.integers(-40, 40), min_size=1, max_size=5), small_scales, st.integers(1, 9))
+@given(
+    st.lists(st.integers(-40, 40), min_size=1, max_size=5),
+    small_scales,
+    st.integers(1, 9),
+    st.booleans(),
+)
 def test_the_answers_to_any_questions_have_a_total_probability_of_one(
-    values: list[int], threshold: Fraction, query: int
+    values: list[int], threshold: Fraction, query: int, one_sided: bool
 ) -> None:
-    law = RunLaw(threshold, Fraction(query), len(values), 40)
+    law = RunLaw(threshold, Fraction(query), len(values), 40, one_sided)
     every = [
         law.log_probability(
             RunOutput(
@@ -163,11 +175,14 @@ def test_a_window_that_is_too_small_widens_the_interval_and_keeps_the_truth(
 
 
 @pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("one_sided", [False, True])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_the_worst_neighbours_are_the_ones_that_are_tried(gaps: bool, monotone: bool) -> None:
+def test_the_worst_neighbours_are_the_ones_that_are_tried(
+    gaps: bool, monotone: bool, one_sided: bool
+) -> None:
     """Against every integer neighbour of every pair of questions."""
-    calibration = Calibration(Fraction(3, 2), Fraction(2), sensitivity=2, monotone=monotone)
-    law, values, worst = RunLaw(Fraction(3, 2), Fraction(2), 2, 5), range(-3, 4), -math.inf
+    calibration = Calibration(Fraction(3, 2), Fraction(2), 1, 2, monotone, one_sided)
+    law, values, worst = law_of(calibration, 2, 5), range(-3, 4), -math.inf
     for x, y in product(values, values):
         for dx, dy in product(range(-2, 3), repeat=2):
             if monotone and dx * dy < 0:
@@ -218,6 +233,23 @@ SHIPPED = {
         (-24, 24),
     ),
     "a scale that was rounded up": (Calibration.of(Fraction(math.pi)), 5, (-12, 0, 12)),
+    "one-sided": (Calibration.of(ONE, one_sided=True), 5, (-40, 0, 40)),
+    "one-sided, a small epsilon": (Calibration.of(Fraction(1, 10), one_sided=True), 4, (-300, 300)),
+    "one-sided, sensitivity 3": (
+        Calibration.of(ONE, Fraction(2, 5), sensitivity=3, one_sided=True),
+        5,
+        (-120, 0, 120),
+    ),
+    "one-sided, two positives, no resampling": (
+        Calibration.of(ONE, Fraction(2, 5), positives=2, one_sided=True),
+        8,
+        (-30, 30),
+    ),
+    "one-sided, monotone": (
+        Calibration.of(ONE, monotone=True, one_sided=True),
+        5,
+        (-16, 0, 16),
+    ),
 }
 
 
@@ -225,9 +257,11 @@ SHIPPED = {
 @pytest.mark.parametrize("gaps", [False, True], ids=["index", "gap"])
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_run_loses_at_most_its_epsilon(name: str, gaps: bool) -> None:
+    """One-sided noise loses exactly that much, so the enclosure of its loss holds it inside."""
     calibration, length, values = SHIPPED[name]
     loss = privacy_loss(calibration, length, values, gaps=gaps)
-    assert loss.upper <= calibration.epsilon
+    enclosed = 1e-11 * calibration.epsilon if calibration.one_sided else 0
+    assert loss.upper <= calibration.epsilon + enclosed
     assert loss.lower >= 0.999 * calibration.epsilon, "private, but the cost is overstated"
 
 
@@ -335,10 +369,14 @@ def _answers(mechanism: Mechanism, values: list[int]) -> Answers:
     return tuple(answers)
 
 
+@pytest.mark.parametrize("one_sided", [False, True])
 @pytest.mark.parametrize("runs", [1, 2])
-def test_the_code_has_exactly_the_law_that_the_loss_is_computed_from(runs: int) -> None:
-    calibration, values = Calibration(Fraction(1, 2), Fraction(1, 2)), [0, 1, 1]
-    law = RunLaw(calibration.threshold, calibration.query, 3, 50)
+def test_the_code_has_exactly_the_law_that_the_loss_is_computed_from(
+    runs: int, one_sided: bool
+) -> None:
+    half, values = Fraction(1, 2), [0, 1, 1]
+    calibration = Calibration(half, half, one_sided=one_sided)
+    law = law_of(calibration, 3, 50)
 
     def computed(answers: Answers) -> float:
         total, quiet = 0.0, list[int]()
@@ -356,6 +394,24 @@ def test_the_code_has_exactly_the_law_that_the_loss_is_computed_from(runs: int) 
     assert len(found) > 10
     for answers, weight in found.items():
         assert weight - 1e-12 <= computed(answers) <= weight + missing
+
+
+class LoweredThreshold(Calibration):
+    """The mistake: noise that only lowers the threshold."""
+
+    def draw(self, noise: Noise, scale: Fraction) -> int:
+        drawn = super().draw(noise, scale)
+        return -drawn if scale == self.threshold else drawn
+
+
+def test_one_sided_noise_that_lowers_the_threshold_is_flagged() -> None:
+    """An answer of one table becomes impossible for its neighbour: the loss is infinite."""
+    calibration = LoweredThreshold(Fraction(1, 2), Fraction(1, 3), one_sided=True)
+    laws = [
+        law_of_the_code(partial(AboveThreshold, calibration), [value], reach=4) for value in (0, 1)
+    ]
+    assert laws[0][None,] > 0.1
+    assert (None,) not in laws[1]
 
 
 def test_numeric_sparse_adds_an_independent_number_to_that_law() -> None:
@@ -379,16 +435,17 @@ def test_numeric_sparse_adds_an_independent_number_to_that_law() -> None:
         assert weight - 1e-12 <= exact <= weight + missing
 
 
-def test_the_whole_tree_of_random_bits_agrees_with_the_computed_law() -> None:
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_the_whole_tree_of_random_bits_agrees_with_the_computed_law(one_sided: bool) -> None:
     """From bits to answer, with real noise: the bounds are proved, not sampled."""
-    calibration = Calibration(ONE, ONE)
+    calibration = Calibration(ONE, ONE, one_sided=one_sided)
 
     def program(bits: Bits) -> bool:
         run = AboveThreshold(calibration, partial(discrete_laplace, bits=bits))
         return run.ask(0, threshold=1) is not None
 
     masses, undecided = walk(program, depth=14)
-    law = RunLaw(calibration.threshold, calibration.query, 1, 1)
+    law = law_of(calibration, 1, 1)
     for fired, output in ((True, RunOutput(above=(-1,))), (False, RunOutput(below=(-1,)))):
         exact = law.log_probability(output)
         assert masses[fired] <= math.exp(exact.upper)

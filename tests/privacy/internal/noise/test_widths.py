@@ -26,8 +26,8 @@ from casemate.privacy.noise import (
 )
 from casemate.privacy.noise.widths import (
     _chernoff,
-    _excess,
     _many,
+    excess_of_integers,
     gaussian_width,
     laplace_width,
     magnitudes,
@@ -115,7 +115,11 @@ def test_shifted_gaussian_sums_are_largest_unshifted(scale: Fraction, shift: flo
     unshifted = np.exp(-(x**2) / (2 * s**2)).sum()
     assert np.exp(-((x - shift) ** 2) / (2 * s**2)).sum() <= unshifted * (1 + 1e-12)
     integral = s * math.sqrt(2 * math.pi)
-    assert integral * (1 - 1e-12) <= unshifted <= integral * (1 + _excess(s**2)) * (1 + 1e-12)
+    assert (
+        integral * (1 - 1e-12)
+        <= unshifted
+        <= integral * (1 + excess_of_integers(s**2)) * (1 + 1e-12)
+    )
 
 
 @given(scales)
@@ -124,7 +128,7 @@ def test_a_draw_and_a_normal_variable_are_one_apart_at_most(scale: Fraction) -> 
     one = chances(law)
     values = np.arange(-(one.size // 2), one.size // 2 + 1)
     above = np.cumsum(one[::-1])[::-1]  # P(X >= value)
-    allowed = stats.norm.sf((values - 1) / float(scale)) + _excess(float(scale) ** 2)
+    allowed = stats.norm.sf((values - 1) / float(scale)) + excess_of_integers(float(scale) ** 2)
     assert (above <= allowed + 1e-12).all()
 
 
@@ -135,7 +139,7 @@ def test_added_normal_noise_makes_a_draw_as_normal_as_stated(smooth: float) -> N
     density = stats.norm.pdf(at[:, None], loc=values, scale=smooth) @ one
     together = math.hypot(scale, smooth)
     ratio = density / stats.norm.pdf(at, scale=together)
-    stated = 1 + _excess((scale * smooth / together) ** 2)
+    stated = 1 + excess_of_integers((scale * smooth / together) ** 2)
     assert ratio.max() <= stated * (1 + 1e-9)
     assert ratio.max() >= 1 + 0.5 * (stated - 1) - 1e-12, "the bound is true but says nothing"
 

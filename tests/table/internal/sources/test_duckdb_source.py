@@ -15,6 +15,7 @@ from table.stored import run_in
 from casemate.errors import Misconfigured
 from casemate.table.sources import RECORD
 from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.files import interruptible
 from casemate.table.sources.place import DuckDBTable, Files, find
 
 
@@ -190,3 +191,21 @@ def test_more_rows_than_fit_are_filtered_and_aggregated(tmp_path: Path) -> None:
     found, roomy = answer(tmp_path, "100MB"), answer(tmp_path, "4GB")
     assert found.areas == 1_000
     assert found.people == roomy.people > 1_700_000
+
+
+# Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raised", "heard"),
+    [
+        (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), KeyboardInterrupt),
+        (RuntimeError("Query interrupted"), KeyboardInterrupt),
+        (RuntimeError("another"), RuntimeError),
+    ],
+)
+def test_what_duckdb_makes_of_an_interrupt_is_one(
+    raised: Exception, heard: type[BaseException]
+) -> None:
+    with pytest.raises(heard), interruptible():
+        raise raised
