@@ -165,6 +165,7 @@ MAX_HELPERS = 64  # members of a clause that are considered for stepping in
 MAX_RECORDS_STEPPING_IN = 40  # records that may step in for one that leaves
 MAX_IDLE_TABLES = 2  # tables in a row that may free nobody before single records are tried
 NOBODY = np.iinfo(np.int64).max
+FARTHEST = NOBODY // 2  # differences of two such values still fit 64 bits
 
 
 class Moves:
@@ -191,8 +192,10 @@ class Moves:
         self.place = np.where(fixed, forced, np.where(needed, self.at_end, 0))
 
     def values(self, records: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArray[Any]:
-        """The ends of some records."""
+        """The ends of some records, or as near as 64 bits allow where no clause names an end."""
         chosen = np.where(sides == TOP, self._clauses.high[records], self._clauses.low[records])
+        if self._truth.dtype != object:
+            chosen = np.clip(chosen, -FARTHEST, FARTHEST)
         return chosen.astype(self._truth.dtype)
 
     def run(self, clock: Clock) -> None:
