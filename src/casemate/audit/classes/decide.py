@@ -49,11 +49,12 @@ MAX_SHORTENING_SECONDS = 2.0
 """The longest that all proofs together are shortened."""
 
 OPEN_REASON = (
-    "extremes, medians and missing values of {}: neither a second table nor a proof was found"
+    "extremes, medians, comparisons and missing values of {}: neither a second table nor a proof "
+    "was found"
 )
 PARTIAL_REASON = (
-    "comparisons or other secrets beside extremes and medians of {}, of which it is secret who has "
-    "none: no proof was found"
+    "other secrets beside extremes and medians of {}, of which it is secret who has none: no proof "
+    "was found"
 )
 LIMIT_REASON = "the limit of time came before {} was decided"
 
