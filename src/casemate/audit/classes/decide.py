@@ -147,8 +147,9 @@ def _decide(
     if len(decisions.open):
         with suppress(CheckBroken):  # what is proved by then is kept, everybody else stays open
             _search(decisions, check, certificates, clock, proofs)
-        shorter = clock.within(MAX_SHORTENING_SECONDS)
-        proofs = [irreducible(classes.facts, each, shorter) for each in proofs]
+            shorter = clock.within(MAX_SHORTENING_SECONDS)
+            for place, proof in enumerate(proofs):
+                proofs[place] = irreducible(classes.facts, proof, shorter)
     return ClassVerdicts(
         classes.facts,
         classes,
