@@ -26,6 +26,8 @@ from oracles.class_tables import (
 )
 
 from casemate.audit import Audit, AuditOptions
+from casemate.audit.classes.proofs import ProofSearch
+from casemate.audit.interrupts import CheckBroken
 from casemate.audit.result import Audited, Exposed, MissingValue, Verdict
 from casemate.published import Knowledge
 
@@ -316,3 +318,15 @@ def test_who_is_known_to_be_missing_by_a_given_answer_is_among_the_missing(tmp_p
     found = Audit.of(log, world.policy(tmp_path))
     assert findings(found) == {(1, "x", None), (2, "x", None)}
     assert all(named_cells(each) == {(1, None)} for each in found.missing)
+
+
+def test_what_was_proved_stays_where_a_search_is_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise CheckBroken
+
+    monkeypatch.setattr(ProofSearch, "by_rank", broken)
+    world = table("plain", "secret", [None, 1, 1])
+    log = [Statement(BY_A, ("COUNT(x)", "SUM(x)"), "", 1), Statement((), ("MAX(x)",), "", 1)]
+    assert (1, "x", None) in findings(audit(world, log, tmp_path))

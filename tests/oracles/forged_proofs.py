@@ -28,8 +28,8 @@ def found_proofs(facts: NumberFacts) -> list[ClassProof]:
     """What propagation and multipliers prove of all classes, those of free people included."""
     classes = Classes.of(facts)
     decisions, clock = Decisions(classes), Clock(SearchLimit())
-    search = ProofSearch(decisions, Propagation(classes), FactCheck(classes), clock)
-    search.by_propagation()
+    search = ProofSearch(decisions, Propagation(classes), FactCheck(classes), clock, [])
+    search.by_propagation(clock)
     decisions.standing[~classes.constant] = ClassStanding.FREE
     search.by_multipliers(clock)
     return search.proofs

@@ -17,9 +17,9 @@ from casemate.audit.classes.certificate import ClassProof
 from casemate.audit.classes.changes import ClassChange
 from casemate.audit.classes.decide import ClassVerdicts, KnownChanges, decide_by_classes
 from casemate.audit.classes.derivation import derivation, tipping_query
-from casemate.audit.classes.facts import NumberFacts, is_hidden
+from casemate.audit.classes.facts import NumberFacts, cuts_of, is_hidden
 from casemate.audit.classes.search import ClassStanding
-from casemate.audit.order.audit import Copies, Derived, Ordered, OrderLog, by_order
+from casemate.audit.order.audit import Copies, Derived, Nodes, Ordered, OrderLog, by_order
 from casemate.audit.order.case import Witness
 from casemate.audit.region.second import components
 from casemate.audit.result import Proof
@@ -43,7 +43,7 @@ def values_by_order_and_absence(
             found.append(_ordered(case, verdicts))
     decided = {each.column for each in found if not _is_left_to_engines(case, each)}
     by_engines = {each.column: each for each in by_order(case, clock, decided)}
-    joined = [_joined(each, by_engines.pop(each.column, None)) for each in found]
+    joined = [_joined(case, each, by_engines.pop(each.column, None)) for each in found]
     return [*joined, *by_engines.values()]
 
 
@@ -52,41 +52,55 @@ MAX_ENGINE_UNITS = 1_000
 
 
 def _is_left_to_engines(case: Case, found: Ordered) -> bool:
-    """Whether something is open in a log that is short enough, and nobody may be missing."""
-    if not bool(found.undecided) or len(found.log.asked_positions()) >= MAX_ENGINE_UNITS:
-        return False
-    return not is_hidden(case, found.column) or not found.complete
+    """Whether something is open that engines read more of, or in a log that is short enough."""
+    if not found.undecided or cuts_of(case, found.column):
+        return bool(found.undecided)
+    short = len(found.log.asked_positions()) < MAX_ENGINE_UNITS
+    return short and not (is_hidden(case, found.column) and found.complete)
 
 
-def _joined(found: Ordered, other: Ordered | None) -> Ordered:
+def _joined(case: Case, found: Ordered, other: Ordered | None) -> Ordered:
     """What classes decided, and of what they left open what the engines say."""
     if other is None:
         return found
     left = {place for place, name in found.undecided if name == found.column}
     more = {place: each for place, each in other.exposed.items() if place in left}
-    if not found.complete:  # the engines do not read these extremes: they free nobody
+    if is_hidden(case, found.column):  # the engines do not read these extremes: they free nobody
         still = (each for each in found.undecided if each not in {(p, found.column) for p in more})
         return replace(
             found,
             exposed={**found.exposed, **more},
             undecided=tuple(still),
             others=other.others,
-            covered=other.covered,
+            covered=found.covered | other.covered,
             behind=other.behind,
         )
     return replace(
         found,
         exposed={**found.exposed, **more},
         undecided=tuple(each for each in found.undecided if each in set(other.undecided)),
+        others=other.others,
+        covered=_covered(case, found, other),
         totals=other.totals,
         witnesses=(*found.witnesses, *other.witnesses),
         behind=other.behind,
     )
 
 
+def _covered(case: Case, found: Ordered, other: Ordered) -> frozenset[int]:
+    """The columns that classes or engines decided; of those in sums alone other checks say it."""
+    left = {place for place, _ in found.undecided}
+    mine = (c for c in found.covered if int(case.equations.record[c]) not in left)
+    return frozenset(mine) | other.covered
+
+
 def _names(case: Case) -> list[str]:
+    """The numbers that only order or absence decides; others are decided as whole numbers."""
+    ordered = set(map(name_of, case.publication.ordered))
     absent = (each.column for each in case.equations.unknowns if each.category == Cut(None))
-    return list(dict.fromkeys([*map(name_of, case.publication.ordered), *absent]))
+    compared = {case.secret(column) for column in Nodes(case).cuts}
+    names = dict.fromkeys([*map(name_of, case.publication.ordered), *absent, *sorted(compared)])
+    return [each for each in names if each in ordered | compared or not cuts_of(case, each)]
 
 
 def _certificates(case: Case, by_rank: DeterminedByRank, name: str) -> dict[int, Certificate]:

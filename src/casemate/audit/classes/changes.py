@@ -1,7 +1,7 @@
 """Changes of some units' values, and whether they keep every fact, in exact arithmetic."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.classes.facts import NumberFacts, OrderFact, middle_pair
-from casemate.audit.classes.partition import Classes
+from casemate.audit.classes.partition import Classes, ClassRow
 from casemate.exact import integer_array
+from casemate.query.records import Cut
 
 SAFE_TOTAL = 2**62
 """Sums of magnitudes below this are exact in 64 bits."""
@@ -66,6 +67,20 @@ def safe(numbers: NDArray[Any], factor: int, terms: int = 1) -> NDArray[Any]:
     return numbers if fits else numbers.astype(object)
 
 
+def past(
+    cut: Cut, numbers: NDArray[Any], there: NDArray[np.bool_], scale: int
+) -> NDArray[np.bool_]:
+    """Which of the values, numbers over a scale where they are there, are past a cut."""
+    found: NDArray[np.bool_] = there & (numbers.astype(object) >= least_past(cut, scale))
+    return found
+
+
+def least_past(cut: Cut, scale: int) -> int:
+    """The least number over a scale that is past a cut."""
+    level = (cut.value or Fraction(0)) * scale
+    return math.floor(level) + 1 if cut.strict else math.ceil(level)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class _Entries:
     """The coefficients of the linear facts, one after another."""
@@ -76,8 +91,7 @@ class _Entries:
     beta: NDArray[Any]
 
     @classmethod
-    def of(cls, classes: Classes) -> "_Entries":
-        rows = classes.rows
+    def of(cls, rows: Sequence[ClassRow]) -> "_Entries":
         lengths = [len(row.classes) for row in rows]
         return cls(
             np.repeat(np.arange(len(rows)), lengths),
@@ -109,16 +123,35 @@ class FactCheck:
 
     @cached_property
     def _entries(self) -> _Entries:
-        return _Entries.of(self.classes)
+        return _Entries.of(self.classes.equations)
 
     @cached_property
     def totals(self) -> list[Fraction]:
-        """What each linear fact comes to on the table's own values."""
-        scale = self._facts.scale
+        """What each linear fact comes to on the table's own values; those with cuts are last."""
+        scale, asked = self._facts.scale, self._facts.asked
         numbers = integer_array([int(each * scale) for each in self.classes.total])
-        rows = len(self.classes.rows)
-        sums = self._entries.sums(numbers, self.classes.there, scale, rows)
-        return [Fraction(each, scale) for each in sums]
+        sums = self._entries.sums(numbers, self.classes.there, scale, len(self.classes.equations))
+        counted = self._past(asked, self._facts.number[asked], self._facts.present[asked], scale)
+        return [Fraction(each, scale) + more for each, more in zip(sums, counted, strict=True)]
+
+    def _past(
+        self, units: NDArray[np.int64], numbers: NDArray[Any], there: NDArray[np.bool_], scale: int
+    ) -> list[int]:
+        """What these units' being past cuts adds to each linear fact."""
+        label, size = self.classes.label[units], len(self.classes)
+        cuts = {cut for row in self.classes.compared for cut, _ in row.past}
+        counts = {
+            cut: np.bincount(label[past(cut, numbers, there, scale)], minlength=size)
+            for cut in cuts
+        }
+        return [
+            sum(
+                factor * int(count)
+                for cut, factors in row.past
+                for factor, count in zip(factors, counts[cut][row.classes], strict=True)
+            )
+            for row in self.classes.equations
+        ]
 
     def keeps(self, change: ClassChange) -> bool:
         """Whether the table with these values put in could be the true one."""
@@ -154,11 +187,17 @@ class FactCheck:
         np.add.at(total, label, moved)
         np.add.at(there, label, change.there.astype(np.int64) - facts.present[change.unit])
         unit = facts.scale * change.common
-        sums = self._entries.sums(total, there, unit, len(classes.rows))
+        sums = self._entries.sums(total, there, unit, len(self.classes.equations))
+        before = self._past(
+            change.unit, facts.number[change.unit], facts.present[change.unit], facts.scale
+        )
+        after = self._past(change.unit, change.number, change.there, unit)
         return all(
-            row.fact.allows(true + Fraction(amount, unit))
-            for row, true, amount in zip(classes.rows, self.totals, sums, strict=True)
-            if amount
+            row.fact.allows(true + Fraction(amount, unit) + new - old)
+            for row, true, amount, old, new in zip(
+                self.classes.equations, self.totals, sums, before, after, strict=True
+            )
+            if amount or old != new
         )
 
     def _keeps_order(self, change: ClassChange) -> bool:
@@ -200,11 +239,8 @@ def answers_as_published(
 
 def false_facts(facts: NumberFacts, check: FactCheck) -> tuple[list[int], list[int]]:
     """The linear and the order facts that the table itself does not give."""
-    linear = [
-        number
-        for number, (row, total) in enumerate(zip(check.classes.rows, check.totals, strict=True))
-        if not row.fact.allows(total)
-    ]
+    told = zip(facts.equations, check.totals, strict=True)
+    linear = [number for number, (fact, total) in enumerate(told) if not fact.allows(total)]
     order = [
         number
         for number, fact in enumerate(facts.order)

@@ -70,9 +70,12 @@ class ValueCounts:
 
     def _linear(self, row: ClassRow) -> None:
         terms = []
-        for which, alpha, beta in zip(row.classes.tolist(), row.alpha, row.beta, strict=True):
-            there = self._there(which)
-            terms += [(alpha * value + beta) * count for value, count in there.items()]
+        for place, which in enumerate(row.classes.tolist()):
+            for value, count in self._there(which).items():
+                past = sum(
+                    factors[place] for cut, factors in row.past if cut.holds(Fraction(value))
+                )
+                terms.append((row.alpha[place] * value + row.beta[place] + past) * count)
         fact, total = row.fact, sum(terms)
         if fact.low is not None:
             first = math.floor(fact.low) + 1 if fact.open_ends[0] else math.ceil(fact.low)
@@ -182,8 +185,9 @@ def can_be_counted(ranges: Propagation) -> bool:
     if not all(each.whole and None not in (each.low, each.high) for each in used):
         return False
     ends = [abs(end) for each in used for end in (each.low, each.high) if end is not None]
-    ends += [abs(e) for fact in facts.linear for e in (fact.low, fact.high) if e is not None]
-    sizes = (a for row in classes.rows for a in (*row.alpha, *row.beta))
+    ends += [abs(e) for fact in facts.equations for e in (fact.low, fact.high) if e is not None]
+    sizes = [a for row in classes.equations for a in (*row.alpha, *row.beta)]
+    sizes += [a for row in classes.compared for _, factors in row.past for a in factors]
     if max(map(abs, (*ends, *sizes)), default=0) > CP_SAT_LARGEST_VALUE:
         return False
     spans = (prior_values(ranges, which) for which in range(len(classes)))
@@ -202,7 +206,7 @@ class CountSearch:
     def run(self) -> list[ClassProof]:
         """Free or expose whoever is open; the proofs name the statements that are needed."""
         classes = self.ranges.classes
-        counts = ValueCounts(self.ranges, (classes.rows, classes.orders))
+        counts = ValueCounts(self.ranges, (classes.equations, classes.orders))
         moved = {which: counts.moved(which) for which in self.decisions.open.tolist()}
         asked = np.array(list(moved), np.int64)
 
@@ -222,7 +226,7 @@ class CountSearch:
         standing = ClassStanding.MISSING if value is None else ClassStanding.EXPOSED
         self.decisions.standing[which] = standing
         queries = self._least_set(which)
-        linear = tuple(n for n, r in enumerate(classes.rows) if r.fact.place.query in queries)
+        linear = tuple(n for n, r in enumerate(classes.equations) if r.fact.place.query in queries)
         order = tuple(n for n, e in enumerate(classes.orders) if e.fact.place.query in queries)
         units = tuple(classes.members(which).tolist())
         return ClassProof(units, value, (Searched(linear, order),))
@@ -230,7 +234,7 @@ class CountSearch:
     def _least_set(self, which: int) -> set[int]:
         """Statements without any one of which the search does find another table."""
         classes = self.ranges.classes
-        queries = {each.fact.place.query for each in classes.rows}
+        queries = {each.fact.place.query for each in classes.equations}
         queries |= {each.fact.place.query for each in classes.orders}
         if len(queries) > MAX_STATEMENTS_LEFT_OUT:
             return queries
@@ -242,7 +246,7 @@ class CountSearch:
     def _stays(self, which: int, queries: Collection[int]) -> bool:
         """Whether a class is the same in every table that gives these statements' answers."""
         classes = self.ranges.classes
-        rows = [row for row in classes.rows if row.fact.place.query in queries]
+        rows = [row for row in classes.equations if row.fact.place.query in queries]
         orders = [each for each in classes.orders if each.fact.place.query in queries]
         counts = ValueCounts(self.ranges, (rows, orders))
         counts.model.add_bool_or([counts.moved(which)])

@@ -8,6 +8,7 @@ Cost       Sound partial verdicts come first: exchanges, ranges, linear programs
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from casemate.audit.classes.search import (
     exchange,
     move_apart,
 )
+from casemate.audit.interrupts import CheckBroken
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate
 
@@ -37,7 +39,7 @@ TRIES_FOR_ONE_CLASS = 4
 """Patterns that are tried for a single class before an integer program says where to look."""
 
 PROPAGATION_SHARE = 0.5
-"""How much of the time may go by before what ranges show is verified."""
+"""How much of the time that is left may go by for ranges, and then for verifying what they show."""
 
 MAX_MULTIPLIER_SECONDS = 8.0
 """The longest that all linear programs for proofs may take."""
@@ -49,11 +51,12 @@ MAX_SHORTENING_SECONDS = 2.0
 """The longest that all proofs together are shortened."""
 
 OPEN_REASON = (
-    "extremes, medians and missing values of {}: neither a second table nor a proof was found"
+    "extremes, medians, comparisons and missing values of {}: neither a second table nor a proof "
+    "was found"
 )
 PARTIAL_REASON = (
-    "comparisons or other secrets beside extremes and medians of {}, of which it is secret who has "
-    "none: no proof was found"
+    "other secrets beside extremes and medians of {}, of which it is secret who has none: no proof "
+    "was found"
 )
 LIMIT_REASON = "the limit of time came before {} was decided"
 
@@ -142,27 +145,11 @@ def _decide(
         move_apart(decisions, check)
     proofs: list[ClassProof] = []
     if len(decisions.open):
-        ranges = Propagation(classes, clock.within(clock.seconds_left * PROPAGATION_SHARE))
-        search = ProofSearch(decisions, ranges, check, clock)
-        search.by_propagation()
-        search.by_rank(certificates)
-        if len(decisions.open) and not clock.over:
-            tables = SecondTableSearch(decisions, ranges, check, clock)
-            tables.many_at_once()
-            tables.in_small_groups()
-            tables.one_by_one(TRIES_FOR_ONE_CLASS)
-            search.by_multipliers(clock.within(MAX_MULTIPLIER_SECONDS))
-            if len(decisions.open) and not clock.over:
-                from casemate.audit.classes.counting import (  # loads CP-SAT
-                    CountSearch,
-                    can_be_counted,
-                )
-
-                if can_be_counted(ranges):
-                    search.proofs += CountSearch(decisions, ranges, check, clock).run()
-            search.by_whole_numbers(tables, clock.within(MAX_INTEGER_PROGRAM_SECONDS))
-        shorter = clock.within(MAX_SHORTENING_SECONDS)
-        proofs = [irreducible(classes.facts, each, shorter) for each in search.proofs]
+        with suppress(CheckBroken):  # what is proved by then is kept, everybody else stays open
+            _search(decisions, check, certificates, clock, proofs)
+            shorter = clock.within(MAX_SHORTENING_SECONDS)
+            for place, proof in enumerate(proofs):
+                proofs[place] = irreducible(classes.facts, proof, shorter)
     return ClassVerdicts(
         classes.facts,
         classes,
@@ -171,3 +158,31 @@ def _decide(
         tuple(decisions.changes),
         late=clock.over,
     )
+
+
+def _search(
+    decisions: Decisions,
+    check: FactCheck,
+    certificates: Mapping[int, Certificate],
+    clock: Clock,
+    proofs: list[ClassProof],
+) -> None:
+    """Look for proofs and second tables of whoever is open; both are noted as they are found."""
+    share = clock.seconds_left * PROPAGATION_SHARE
+    ranges = Propagation(check.classes, clock.within(share))
+    search = ProofSearch(decisions, ranges, check, clock, proofs)
+    search.by_propagation(clock.within(clock.seconds_left * PROPAGATION_SHARE))
+    search.by_rank(certificates)
+    if not len(decisions.open) or clock.over:
+        return
+    tables = SecondTableSearch(decisions, ranges, check, clock)
+    tables.many_at_once()
+    tables.in_small_groups()
+    tables.one_by_one(TRIES_FOR_ONE_CLASS)
+    search.by_multipliers(clock.within(MAX_MULTIPLIER_SECONDS))
+    if len(decisions.open) and not clock.over:
+        from casemate.audit.classes.counting import CountSearch, can_be_counted  # loads CP-SAT
+
+        if can_be_counted(ranges):
+            proofs += CountSearch(decisions, ranges, check, clock).run()
+    search.by_whole_numbers(tables, clock.within(MAX_INTEGER_PROGRAM_SECONDS))

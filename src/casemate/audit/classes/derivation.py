@@ -27,14 +27,14 @@ def derivation(facts: NumberFacts, proof: ClassProof) -> tuple[DerivationStep, .
 def tipping_query(facts: NumberFacts, proof: ClassProof) -> int:
     """The last of the statements that a proof uses; the first where it needs none."""
     linear, order = proof.cells
-    queries = [facts.linear[each].place.query for each in linear]
+    queries = [facts.equations[each].place.query for each in linear]
     queries += [facts.order[each].place.query for each in order]
     return max(queries, default=1)
 
 
 def _in_words(facts: NumberFacts, proof: ClassProof, step: Step) -> list[DerivationStep]:
     if isinstance(step, Searched):
-        cells = [facts.linear[n] for n in step.linear] + [facts.order[n] for n in step.order]
+        cells = [facts.equations[n] for n in step.linear] + [facts.order[n] for n in step.order]
         return [_said(each, SEARCHED) for each in cells]
     if isinstance(step, Capped):
         name, side = EXTREMES[facts.order[step.fact].kind]

@@ -1,8 +1,8 @@
 """What was published about one private number, unit by unit.
 
 A unit is a row, or a person where the number is the same in all of their rows. What a statement
-says of units is linear in their values and in whether they are there (`LinearFact`), or an extreme
-or a median of the values that are there (`OrderFact`).
+says of units is linear in their values, in whether they are there and in whether they are past cuts
+(`LinearFact`), or an extreme or a median of the values that are there (`OrderFact`).
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,8 @@ from casemate.table import Missing
 class LinearFact:
     """low <= sum of alpha * value + beta * presence <= high; a value that is missing counts as 0.
 
-    `open_ends` says which end is not itself possible, and `row` which of the equations it is.
+    `open_ends` says which end is not itself possible, and `row` which of the equations it is. Where
+    values are compared, `cuts` has what each unit adds if it is past a cut.
     """
 
     place: Place
@@ -51,6 +52,7 @@ class LinearFact:
     high: Bound
     open_ends: tuple[bool, bool] = (False, False)
     row: int | None = None
+    cuts: tuple[tuple[Cut, NDArray[Any]], ...] = ()
 
     def allows(self, total: Fraction) -> bool:
         """Whether the sum may be this."""
@@ -86,8 +88,9 @@ class NumberFacts:
     """Everything published about one private number, and what was known of it beforehand.
 
     The value of a unit is `number / scale` where it is `present`. `prior` is its place among
-    `priors`; `may_miss` whether it may be missing for all that was known. Where they are not
-    `complete`, comparisons or other secrets say more: what follows does, and nobody is free.
+    `priors`; `may_miss` whether it may be missing for all that was known. `compared` are the linear
+    facts with cuts: second tables keep them, and proofs do without. Where facts are not `complete`,
+    other secrets say more: what follows does, and nobody is free.
     """
 
     name: str
@@ -101,12 +104,18 @@ class NumberFacts:
     linear: tuple[LinearFact, ...]
     order: tuple[OrderFact, ...]
     complete: bool = True
+    compared: tuple[LinearFact, ...] = ()
 
     @cached_property
     def asked(self) -> NDArray[np.int64]:
         """The units that anything was published about."""
-        every = [fact.unit for fact in self.linear] + [fact.unit for fact in self.order]
+        every = [fact.unit for fact in self.equations] + [fact.unit for fact in self.order]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
+
+    @cached_property
+    def equations(self) -> tuple[LinearFact, ...]:
+        """The linear facts, those with cuts last."""
+        return (*self.linear, *self.compared)
 
     def value(self, unit: int) -> Fraction | None:
         """The custodian's own value."""
@@ -150,11 +159,11 @@ class _Truth:
 def facts_of(case: Case, name: str) -> NumberFacts | None:
     """What was published about a private number; None where that is decided elsewhere.
 
-    That is where comparisons or other secrets share its equations, unless values may be missing in
-    secret: then nobody else reads its extremes and medians.
+    That is where other secrets share its equations, unless values may be missing in secret: then
+    nobody else reads its extremes and medians.
     """
     hidden = is_hidden(case, name)
-    linear, complete = _linear_facts(case, name)
+    equations, complete = _linear_facts(case, name)
     if not complete and not (hidden and name in map(name_of, case.publication.ordered)):
         return None
     people = case.equations.people
@@ -164,10 +173,12 @@ def facts_of(case: Case, name: str) -> NumberFacts | None:
     prior, priors, said = _priors(case, name, len(values))
     may_miss = ~said if hidden else np.zeros(len(values), np.bool_)
     shown = list(_order_facts(case, name, truth, hidden=hidden))
+    linear = [fact for fact in equations if not fact.cuts]
     linear += [fact for fact in shown if isinstance(fact, LinearFact)]
     order = tuple(fact for fact in shown if isinstance(fact, OrderFact))
-    own = truth.number, truth.scale, truth.present
-    return NumberFacts(name, people, *own, prior, priors, may_miss, tuple(linear), order, complete)
+    compared = tuple(fact for fact in equations if fact.cuts)
+    own = truth.number, truth.scale, truth.present, prior, priors, may_miss
+    return NumberFacts(name, people, *own, tuple(linear), order, complete, compared)
 
 
 def is_hidden(case: Case, name: str) -> bool:
@@ -199,12 +210,13 @@ def _linear_facts(case: Case, name: str) -> tuple[list[LinearFact], bool]:
     """The equations about this number alone, and whether there are no others about it."""
     equations = case.equations
     system, unknowns = equations.system, equations.unknowns
-    role = np.array([_role(each, name) for each in unknowns], np.int64)
-    compared = any(each.column == name and _role(each, name) == 2 for each in unknowns)
+    cuts = cuts_of(case, name)
+    roles = [Unknown(name), Unknown(name, Cut(None)), *(Unknown(name, cut) for cut in cuts)]
+    role = np.array([roles.index(e) if e in roles else OTHER_SECRET for e in unknowns], np.int64)
     kind = role[equations.unknown][system.column] if len(unknowns) else system.column
-    touched = np.unique(system.row[kind < 2])
-    mine = np.setdiff1d(touched, system.row[kind >= 2])
-    complete = not compared and len(mine) == len(touched)
+    touched = np.unique(system.row[kind != OTHER_SECRET])
+    mine = np.setdiff1d(touched, system.row[kind == OTHER_SECRET])
+    complete = len(mine) == len(touched)
     if not len(mine):
         return [], complete
     entry = np.isin(system.row, mine)
@@ -215,8 +227,8 @@ def _linear_facts(case: Case, name: str) -> tuple[list[LinearFact], bool]:
     for row, part in zip(rows.tolist(), np.split(np.arange(len(order)), starts[1:]), strict=True):
         units, place = np.unique(unit[part], return_inverse=True)
         value, here = system.value[order[part]], kind[order[part]]
-        alpha, beta = np.zeros(len(units), value.dtype), np.zeros(len(units), value.dtype)
-        for which, total in enumerate((alpha, beta)):
+        alpha, beta, *past = np.zeros((len(roles), len(units)), value.dtype)
+        for which, total in enumerate((alpha, beta, *past)):
             total[place[here == which]] = value[here == which]
         found.append(
             LinearFact(
@@ -228,16 +240,20 @@ def _linear_facts(case: Case, name: str) -> tuple[list[LinearFact], bool]:
                 equations.high[row],
                 equations.open_ends[row],
                 row,
+                tuple((cut, each) for cut, each in zip(cuts, past, strict=True) if each.any()),
             )
         )
     return found, complete
 
 
-def _role(unknown: Unknown, name: str) -> int:
-    """0 for the number itself, 1 for its being there, 2 for another secret."""
-    if unknown.column != name:
-        return 2
-    return {None: 0, Cut(None): 1}.get(unknown.category, 2)  # type: ignore[arg-type]  # or another cut
+OTHER_SECRET = -1
+"""Stands for an unknown that is neither a number, nor its being there, nor past a cut."""
+
+
+def cuts_of(case: Case, name: str) -> list[Cut]:
+    """The cuts that a number is compared with."""
+    own = (each.category for each in case.equations.unknowns if each.column == name)
+    return [each for each in own if isinstance(each, Cut) and each.value is not None]
 
 
 # Extremes and medians -----------------------------------------------------------------------------

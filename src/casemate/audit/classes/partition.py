@@ -19,18 +19,23 @@ from numpy.typing import NDArray
 
 from casemate.audit.classes.facts import LinearFact, NumberFacts, OrderFact
 from casemate.published import Range
+from casemate.query.records import Cut
 
 KEY_SEED = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassRow:
-    """A linear fact over classes: the coefficients of the total and of the number of values."""
+    """A linear fact over classes: the coefficients of the total and of the number of values.
+
+    `past` are those of how many values are past each of the fact's cuts.
+    """
 
     fact: LinearFact
     classes: NDArray[np.int64]
     alpha: tuple[int, ...]
     beta: tuple[int, ...]
+    past: tuple[tuple[Cut, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +57,7 @@ class Classes:
     start: NDArray[np.int64]
     rows: tuple[ClassRow, ...]
     orders: tuple[ClassOrder, ...]
+    compared: tuple[ClassRow, ...]
     priors: tuple[Range, ...]
     may_miss: NDArray[np.bool_]
 
@@ -66,6 +72,7 @@ class Classes:
         place[facts.asked] = label
         rows = tuple(_class_row(fact, place) for fact in facts.linear)
         orders = tuple(_class_order(fact, place) for fact in facts.order)
+        compared = tuple(_class_row(fact, place) for fact in facts.compared)
         first = order[start[:-1]]
         priors = [facts.priors[which] for which in facts.prior[first].tolist()]
         return cls(
@@ -75,6 +82,7 @@ class Classes:
             start,
             rows,
             orders,
+            compared,
             tuple(priors),
             facts.may_miss[first],
         )
@@ -128,6 +136,21 @@ class Classes:
         return found
 
     @cached_property
+    def equations(self) -> tuple[ClassRow, ...]:
+        """The linear facts, those with cuts last."""
+        return (*self.rows, *self.compared)
+
+    @cached_property
+    def cuts(self) -> list[set[Cut]]:
+        """The cuts that the values of each class are compared with."""
+        found: list[set[Cut]] = [set() for _ in range(len(self))]
+        for row in self.compared:
+            for cut, factors in row.past:
+                for which in row.classes[np.array(factors, object) != 0].tolist():
+                    found[which].add(cut)
+        return found
+
+    @cached_property
     def in_orders(self) -> list[list[int]]:
         """The extremes and medians that each class is in."""
         found: list[list[int]] = [[] for _ in range(len(self))]
@@ -147,10 +170,12 @@ def _reduce(operation: np.ufunc, values: NDArray[Any], start: NDArray[np.int64])
 
 def _class_row(fact: LinearFact, place: NDArray[np.int64]) -> ClassRow:
     classes, first = np.unique(place[fact.unit], return_index=True)
-    alpha, beta = (
-        tuple(int(each) for each in side[first].tolist()) for side in (fact.alpha, fact.beta)
+    alpha, beta, *past = (
+        tuple(int(each) for each in side[first].tolist())
+        for side in (fact.alpha, fact.beta, *(factors for _, factors in fact.cuts))
     )
-    return ClassRow(fact, classes, alpha, beta)
+    cuts = tuple((cut, each) for (cut, _), each in zip(fact.cuts, past, strict=True))
+    return ClassRow(fact, classes, alpha, beta, cuts)
 
 
 def _class_order(fact: OrderFact, place: NDArray[np.int64]) -> ClassOrder:
@@ -184,11 +209,12 @@ def _entries(facts: NumberFacts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     units.append(facts.asked)
     tokens.append(used + facts.may_miss[facts.asked].astype(np.int64))
     used += 2
-    for fact in facts.linear:
-        _, code = np.unique(_pairs(fact), return_inverse=True)
-        units.append(fact.unit)
-        tokens.append(used + code.astype(np.int64))
-        used += int(code.max(initial=-1)) + 1
+    for fact in facts.equations:
+        for side in (_pairs(fact), *(factors for _, factors in fact.cuts)):
+            _, code = np.unique(side, return_inverse=True)
+            units.append(fact.unit)
+            tokens.append(used + code.astype(np.int64))
+            used += int(code.max(initial=-1)) + 1
     for each in facts.order:
         units.append(each.unit)
         times, code = np.unique(each.times, return_inverse=True)

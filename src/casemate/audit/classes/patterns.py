@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.classes.changes import ClassChange, safe
+from casemate.audit.classes.changes import ClassChange, least_past, past, safe
 from casemate.audit.classes.facts import OrderFact, middle_pair
 from casemate.audit.classes.propagation import Propagation
+from casemate.query.records import Cut
 
 Flags = NDArray[np.bool_]
 
@@ -52,6 +53,7 @@ class Patterns:
         largest = max(
             [abs(int(each)) for each in (facts.number.min(initial=0), facts.number.max(initial=0))]
             + [int(abs(end) * facts.scale) + 1 for end in ends]
+            + [abs(least_past(cut, facts.scale)) for each in classes.cuts for cut in each]
         )
         narrow = largest < NARROW_LIMIT
         self.number = facts.number if narrow else facts.number.astype(object)
@@ -71,10 +73,26 @@ class Patterns:
             absent = -self.absent if out is self._low else self.absent
             by_class = np.array([absent if each is None else each for each in numerators], kind)
             out[classes.order] = np.repeat(by_class, classes.size)
+        for fact in facts.compared:
+            for cut, factors in fact.cuts:
+                self._stay(fact.unit[factors != 0], cut)
         self._extremes = [
             self._attained(each.fact) for each in classes.orders if each.fact.kind != "median"
         ]
         self._medians = [each.fact for each in classes.orders if each.fact.kind == "median"]
+
+    def _stay(self, units: NDArray[np.int64], cut: Cut) -> None:
+        """Keep units on their side of a cut."""
+        facts, level = self._facts, least_past(cut, self._facts.scale)
+        beyond = past(cut, facts.number[units], facts.present[units], facts.scale)
+        whole = np.array([prior.whole for prior in facts.priors], np.bool_)[facts.prior[units]]
+        for side, inside, bound, choose, end in (
+            (self._low, beyond, level, np.maximum, _ceil),
+            (self._high, ~beyond, level - 1, np.minimum, _floor),
+        ):
+            for step in (False, True):
+                own = units[inside & (whole == step)]
+                side[own] = choose(side[own], end(Fraction(bound, facts.scale), facts.scale, step))
 
     def _attained(self, fact: OrderFact) -> Attained:
         top = fact.kind == "max"

@@ -39,13 +39,17 @@ class ProofSearch:
     """Proofs for the classes that no second table was found for."""
 
     def __init__(
-        self, decisions: Decisions, ranges: Propagation, check: FactCheck, clock: Clock
+        self,
+        decisions: Decisions,
+        ranges: Propagation,
+        check: FactCheck,
+        clock: Clock,
+        proofs: list[ClassProof],
     ) -> None:
         self._decisions, self._classes, self._clock = decisions, decisions.classes, clock
-        self.ranges, self._check = ranges, check
-        self.proofs: list[ClassProof] = []
+        self.ranges, self._check, self.proofs = ranges, check, proofs
 
-    def by_propagation(self) -> None:
+    def by_propagation(self, clock: Clock) -> None:
         """Take what the ranges show already; classes with the same reasons share a proof."""
         found: dict[tuple[object, ...], list[int]] = {}
         ranges = self.ranges
@@ -58,7 +62,7 @@ class ProofSearch:
                 ends = (("low", which), ("high", which), ("least", which))
                 found.setdefault((ranges.low[which], ranges.because(*ends)), []).append(which)
         for (value, reasons), which_classes in found.items():
-            if self._clock.over:
+            if clock.over:
                 return
             steps = ranges.proof(reasons)  # type: ignore[arg-type]  # the steps behind the ends
             self._claim(which_classes, value, steps)  # type: ignore[arg-type]  # a number or None
@@ -209,9 +213,10 @@ UsedFact = tuple[str, int]
 def irreducible(facts: NumberFacts, proof: ClassProof, clock: Clock) -> ClassProof:
     """The proof without the statements, cells and steps that it can do without.
 
-    What is left is as short as the time allows, and a proof in any case.
+    What is left is as short as the time allows, and a proof in any case: one that there is no time
+    for is given back as it is, without verifying it again.
     """
-    if proof.is_searched:
+    if proof.is_searched or clock.over:
         return proof
     linear, order = proof.cells
     used: list[UsedFact] = [("linear", n) for n in linear] + [("order", n) for n in order]

@@ -84,26 +84,27 @@ def exchange(decisions: Decisions) -> None:
 
 
 def move_apart(decisions: Decisions, check: FactCheck) -> None:
-    """Free classes of two or more equal values: one goes up and one goes down."""
+    """Free classes of equal values: one goes up and one goes down, or one where nothing adds it."""
     classes = decisions.classes
     for which in decisions.open.tolist():
         value = classes.value(which)
-        if value is None or classes.size[which] < 2:
+        step = Fraction(0) if value is None else _room(classes, which, value)
+        if value is None or not step:
             continue
-        first, second = classes.members(which)[:2].tolist()
-        step = _room(classes, which, value)
-        if step:
-            change = ClassChange.of(
-                {first: value + step, second: value - step}, classes.facts.scale
-            )
-            if check.keeps(change):
-                decisions.free(change)
+        first, *others = classes.members(which)[:2].tolist()
+        changes = [{first: value + step, other: value - step} for other in others]
+        if not any(alpha for _, alpha, _ in classes.in_rows[which]):
+            changes += [{first: value + step}, {first: value - step}]
+        tried = (ClassChange.of(each, classes.facts.scale) for each in changes)
+        kept = next(filter(check.keeps, tried), None)
+        if kept is not None:
+            decisions.free(kept)
 
 
 def _room(classes: Classes, which: int, value: Fraction) -> Fraction:
     """A step up and down from a value that stays within all that a class is compared with."""
     prior = classes.priors[which]
-    levels = [prior.low, prior.high]
+    levels = [prior.low, prior.high, *(cut.value for cut in classes.cuts[which])]
     for number in classes.in_orders[which]:
         fact = classes.orders[number].fact
         levels += [fact.low, fact.high]
