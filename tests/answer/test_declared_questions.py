@@ -7,7 +7,7 @@ from random import Random
 from unittest import mock
 
 import pytest
-from answer.conversations import Protected, Talk, hold
+from answer.conversations import Protected, Scenario, Talk, hold
 from answer.session_world import number, numbers, parity, world
 from answer.test_coverage import BINNED, LAWS, PERSON, apart, unites
 
@@ -21,6 +21,7 @@ from casemate.grid import ProofSource
 BY_SEX = "SELECT sex, COUNT(*) FROM t GROUP BY sex"
 AVERAGE = "SELECT AVG(visits) FROM t"
 MEDIAN = "SELECT MEDIAN(age) FROM t WHERE sex = 'f'"
+RATE = "SELECT AVG(CASE WHEN ill = 1 THEN 1 ELSE 0 END) FROM t WHERE sex = 'f'"
 EITHER = "SELECT COUNT(*) FROM t WHERE sex = 'f' OR ill = 1"
 CUT = "SELECT COUNT(*) FROM t WHERE age > 42"
 ILL = "SELECT COUNT(*) FROM t WHERE ill = 1"
@@ -65,6 +66,20 @@ def test_a_count_is_proven_to_two_deviations_and_a_little(tmp_path: Path) -> Non
         deviation = proofs.effects.estimate(part.products[0]).deviation
     half = (float(cell.hi) - float(cell.lo)) / 2  # type: ignore[arg-type]  # numbers
     assert 1.96 <= half / deviation <= 2.1
+
+
+@pytest.mark.parametrize("sql", [AVERAGE, RATE])
+def test_a_quotient_is_proven_to_two_deviations_and_a_little(tmp_path: Path, sql: str) -> None:
+    with Session.simulated(declaring(tmp_path, sql), seed=5) as session:
+        cell = number(session.query(sql))
+        asked, proofs = session._compile(sql).asked, session._dataset.construction._table_proofs()
+        ((above, below),) = asked.shares or asked.ratios
+        prove = proofs.share if asked.shares else proofs.mean
+        found = prove(asked.parts[above].products[0], asked.parts[below].products[0], 0.05)
+    assert found is not None
+    unit = float(asked.parts[above].unit)
+    half = (float(cell.hi) - float(cell.lo)) / 2  # type: ignore[arg-type]  # numbers
+    assert 1.96 <= half / (found.error * unit) <= 2.25
 
 
 def test_what_was_not_declared_is_proven_for_whoever_chose_it(tmp_path: Path) -> None:
@@ -205,12 +220,13 @@ def test_strategies_that_share_the_budget_need_a_number_of_questions(tmp_path: P
 
 BY_KIND = "SELECT kind, COUNT(*) FROM t GROUP BY kind"
 MEAN = "SELECT ill, AVG(age) FROM t GROUP BY ill"
+SHARE = "SELECT ill, AVG(CASE WHEN kind = 1 THEN 1 ELSE 0 END) FROM t GROUP BY ill"
 
 
 @pytest.fixture(scope="module")
 def declared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Protected]]:
     folder, random = tmp_path_factory.mktemp("declared"), Random("declared")
-    (folder / "report.sql").write_text(f"{BY_KIND};{MEAN}")
+    (folder / "report.sql").write_text(f"{BY_KIND};{MEAN};{SHARE}")
     rows = [apart(random) for _ in range(3000)]
     budget = f"epsilon = 1\n{LAWS['gaussian']}"
     made = Protected.of(
@@ -236,9 +252,18 @@ def test_declared_counts_are_covered_and_much_narrower_ones_would_not_be(
         found.require("tables", 16)
 
 
+def share(talk: Talk) -> None:
+    talk.ask(SHARE)
+
+
 @pytest.mark.slow
-def test_declared_means_are_covered(declared: list[Protected], seed: int) -> None:
-    hold(declared, mean, 200, seed)
+@pytest.mark.parametrize("asked", [mean, share])
+def test_declared_quotients_are_covered_and_narrower_ones_would_not_be(
+    declared: list[Protected], seed: int, asked: Scenario
+) -> None:
+    found = hold(declared, asked, 600, seed)
+    with pytest.raises(AssertionError):
+        found.require("tables", 1.6)
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ from casemate.answer.intervals import (
     SESSION_TABLES,
     FailureChances,
     Numbers,
-    chance_alone,
+    chances_alone,
     easy_estimates,
     measured_estimates,
     mixed_estimates,
@@ -335,8 +335,9 @@ class OnlineConstruction:
                 for each, error, ends in zip(parts[above], errors, proven, strict=True)
             )
         for above, below in asked.shares:
-            share = self._table_proofs().share
-            proven = self._proven_ratios(asked, (above, below), chance, (share, share))
+            proofs = self._table_proofs()
+            share = partial(proofs.share, alone=outcome.declared)
+            proven = self._proven_ratios(asked, (above, below), chance, (share, proofs.share))
             cells = zip(parts[above], proven, strict=True)
             parts[above] = tuple(replace(each, ratio=ends or each.ratio) for each, ends in cells)
         return replace(outcome, parts=tuple(parts))
@@ -484,7 +485,7 @@ class OnlineConstruction:
             self._errors(stand_in, asked),
         )
         origin = Origin.MEASURED if self._gate is None else Origin.SURROGATE
-        chance = chance_alone(asked, chance) if alone else chance
+        chance = chances_alone(asked, chance)[1] if alone else chance
         return self._with_ratios(
             asked, Outcome(estimates, origin, declared=alone), stand_in, chance
         )

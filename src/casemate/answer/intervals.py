@@ -37,6 +37,10 @@ Parts = tuple[tuple[Estimate, ...], ...]
 SESSION_TABLES, SESSION_GATE, SESSION_MEASURED = 1 / 2, 1 / 4, 1 / 4
 """Of the chance that anything proven in a session is wrong."""
 
+QUOTIENT_ALONE = 3 / 4
+"""Of the chance of a declared mean or share: for the quotient itself, which is the narrower proof.
+The rest is for the cells that it is made of, which bound it where the quotient has no ends."""
+
 MIXED_TABLES = 1 / 2
 """Of the chance, for tables in an answer that the gate let pass; the rest is the gate's."""
 
@@ -118,14 +122,15 @@ def numbers_by_tables(asked: GridQuestion, proofs: TableProofs, chance: float) -
     return [[proofs.prove(cell, chance) for cell in part.cells] for part in asked.parts]
 
 
-def chance_alone(asked: GridQuestion, chance: float) -> float:
-    """Of what one shown number is made of to fail: several cells, or a quotient besides."""
-    return chance / (asked.together + bool(asked.ratios or asked.shares))
+def chances_alone(asked: GridQuestion, chance: float) -> tuple[float, float]:
+    """Of each cell that one shown number is made of to fail, and of its quotient besides."""
+    quotient = QUOTIENT_ALONE if asked.ratios or asked.shares else 0.0
+    return chance * (1 - quotient) / asked.together, chance * quotient
 
 
 def numbers_alone(asked: GridQuestion, proofs: TableProofs, chance: float) -> Numbers:
     """What tables prove of each number that was named before anything was measured."""
-    each = chance_alone(asked, chance)
+    each, _ = chances_alone(asked, chance)
     return [[proofs.prove_alone(cell, each) for cell in part.cells] for part in asked.parts]
 
 

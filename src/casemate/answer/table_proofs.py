@@ -218,7 +218,9 @@ class TableProofs:
             math.hypot(deviation, USUAL_SKEW * room) * worth,
         )
 
-    def share(self, above: Product, below: Product, chance: float) -> ProvenMean | None:
+    def share(
+        self, above: Product, below: Product, chance: float, *, alone: bool = False
+    ) -> ProvenMean | None:
         """The mean of what two classes of records are worth, by the share that one of them has.
 
         It is a quotient of two counts, proven as the means of `mean` are, and from 0 to 1.
@@ -231,7 +233,8 @@ class TableProofs:
         part, whole, rest = map(self.effects.estimate, (split.part, split.whole, split.rest))
         variances = [each.deviation**2 for each in (part, whole, rest)]  # part less whole is -rest
         values = (part.value, whole.value)
-        ends = fieller(values, variances, _multiple(self.effects.draws, chance * share))
+        level = chance * (1.0 if alone else share)
+        ends = fieller(values, variances, _multiple(self.effects.draws, level))
         inside, outside = split.worth
         if ends is None:
             return ProvenMean((outside, inside), (inside + outside) / 2, (inside - outside) / 2)

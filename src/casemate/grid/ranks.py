@@ -24,6 +24,7 @@ import numpy as np
 from casemate.errors import Unsupported
 from casemate.grid.product import Floats
 from casemate.grid.readings import (
+    USUAL_SKEW,
     Band,
     Estimate,
     Estimates,
@@ -267,9 +268,10 @@ class RankReading:
         return self.rank.steps[step].at((index - before + 0.5) / (counts[step] - before))
 
     def _error(self, estimates: Estimates, group: int, counts: Sequence[int]) -> float | None:
-        """What the typical error of the count around the value moves the value by."""
+        """What the typical error of the count moves the value by, and where in a bin it may be."""
         first, _, _ = self.quantile.indices(counts[-1])
-        place = self._places(group)[bisect_right(counts, first)]
+        step = bisect_right(counts, first)
+        place = self._places(group)[step]
         found = estimates[self.part][place]
         if found.error is None:
             return None
@@ -277,9 +279,11 @@ class RankReading:
         records = math.ceil(math.hypot(found.error, moved))
         ends = (max(0, first - records), min(counts[-1] - 1, first + records))
         low, high = (self._record(counts, index) for index in ends)
-        if not isinstance(low, float) or not isinstance(high, float):
+        least, most = (self.rank.steps[step].at(share) for share in (0.0, 1.0))
+        if not all(isinstance(each, float) for each in (low, high, least, most)):
             return None
-        return (high - low) / 2
+        low, high, least, most = cast(tuple[float, ...], (low, high, least, most))
+        return math.hypot((high - low) / 2, USUAL_SKEW * (most - least))
 
     def _band(
         self, estimates: Estimates, group: int, session: bool

@@ -194,8 +194,9 @@ Room = tuple[int, int]
 """The parts that the truth lies between where cells are cut: no less, and no more."""
 
 USUAL_SKEW = 0.125
-"""How far the mean inside a bin usually is from its middle, as a share of half its width; and that
-of some records from the mean of all, as a share of half the declared range."""
+"""How far the mean inside a bin usually is from its middle, as a share of half its width; that of
+some records from the mean of all, as a share of half the declared range; and a quantile inside a
+bin from where it would be if values were spread evenly, as a share of the width."""
 
 
 class Reading(Protocol):

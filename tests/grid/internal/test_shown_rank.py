@@ -1,5 +1,6 @@
 """Quantiles from counts below boundaries: SQL's own on exact counts, and bounds that hold."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -113,5 +114,12 @@ def test_the_bounds_of_a_count_are_those_of_all_counts_together(
 
 def test_the_typical_error_is_that_of_the_counts_turned_into_values() -> None:
     made = reading(BINS, Quantile(Fraction(1, 2)))
-    assert read(made, [10.0] * 4, width=8.0).error == pytest.approx(1.0)
+    within_bin = 2.5 / 8
+    assert read(made, [10.0] * 4, width=8.0).error == pytest.approx(math.hypot(1.0, within_bin))
     assert made.width([[Estimate(5.0, 3.0, 8.0)] * 4], 1) == 2.5
+
+
+def test_exact_counts_leave_open_where_in_its_bin_a_quantile_is() -> None:
+    half = Quantile(Fraction(1, 2))
+    assert read(reading(BINS, half), [0, 3, 0, 0]).error == pytest.approx(2.5 / 8)
+    assert read(reading(SINGLE, half), [0, 3, 0, 0]).error == 0
