@@ -13,7 +13,7 @@ Guarantee  `epsilon_of` is never too small and `rho_of` never too large, and
            bound, so only the evaluation at the alpha chosen has to be rounded outwards.
 Exact      Decimal logarithms are correctly rounded, so the next number up or down encloses the
            true one; each other step is rounded in the direction that is safe.
-Cost       About a millisecond a conversion.
+Cost       About a millisecond a conversion; those asked for again are remembered.
 """
 
 import math
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from casemate.errors import Misconfigured
@@ -82,6 +82,7 @@ def price(cost: Pure | Concentrated, currency: Currency) -> Fraction | None:
     return Fraction(0) if cost == Concentrated(Fraction(0)) else None  # zCDP bounds no epsilon
 
 
+@lru_cache(1024, typed=True)
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     """The epsilon that rho-zCDP gives at `delta`, rounded up.
 
@@ -102,6 +103,7 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), Fraction(_SHORT_UP.add(up, _above(t, log_inverse_delta))))
 
 
+@lru_cache(1024, typed=True)
 def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The most rho whose epsilon at `delta` is at most `epsilon`, rounded down.
 
