@@ -242,3 +242,16 @@ def test_what_was_cut_off_is_gone_on_with_and_paid_once(tmp_path: Path) -> None:
         assert before is not None and answer.cost.rho is not None and other
         paid = answer.cost.rho + found.laws()[0].cost.rho  # type: ignore[union-attr]  # Gaussian
         assert abs(paid - whole) < 1e-30  # the ledger rounds up what is too long to keep
+
+
+def test_a_measurement_that_looks_narrow_since_it_was_cut_at_zero_is_not_taken_again(
+    tmp_path: Path,
+) -> None:
+    """Of nobody half of the measurements are below zero, and some bounds are all but closed."""
+    path, nobody = world(tmp_path, budget=MODERATE), "SELECT COUNT(*) FROM t WHERE age > 1000"
+    for seed in range(12):
+        with Session.simulated(path, seed) as session:
+            full = half_of(number(session.query(COUNT, measure=True)))
+            session.query(nobody, measure=True)
+            asked = full * 0.75
+            assert session.query(nobody, within=asked).cost.epsilon > 0

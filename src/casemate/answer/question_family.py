@@ -138,19 +138,23 @@ class QuestionFamily:
     def mean_share(self, above: Product, below: Product) -> float:
         """The share of the mean of a declared attribute over a set of codes of some attributes.
 
-        What is divided are its first declared weights on the codes of the divisor.
+        What is divided are its first declared weights on the codes of the divisor, no more and no
+        fewer. Half is for divisors with records whose number is NULL, half for those without.
         """
         if above.scope not in self.covered or len(above.weights) != 1:
             return 0.0
         ((attribute, weights),) = above.weights.items()
         declared = self.weights.get(attribute, ())
-        if not declared or not _declared_share(weights, declared[0]):
+        masks = dict(below.masks)
+        own = masks.pop(attribute, np.ones(weights.size, np.bool_))
+        if not declared or not _is_multiple(above.factor(attribute), declared[0] * own):
             return 0.0
-        masks = {a: mask for a, mask in below.masks.items() if a != attribute}
-        own = below.masks.get(attribute)
-        if own is not None and not own[:-1].all():
+        others = {a: mask for a, mask in above.masks.items() if a != attribute}
+        if others.keys() != masks.keys() or any((masks[a] != others[a]).any() for a in masks):
+            return 0.0
+        if not own[:-1].all():
             masks[attribute] = own
-        return self._share_of_means * self._masks_share(masks)
+        return self._share_of_means * self._masks_share(masks) / 2
 
     def split_share(self, split: CellSplit) -> float:
         """The share of how many of some records are in a set of codes of one attribute.
@@ -213,6 +217,15 @@ def _edges(size: int) -> int:
         for end in range(first + 1, size + 1)
         if end - first < size
     )
+
+
+def _is_multiple(factor: Floats, weights: Floats) -> bool:
+    """Whether weights are others, not all nothing, times some number above 0."""
+    place = int(np.argmax(np.abs(weights)))
+    if not weights[place] or factor[place] / weights[place] <= 0:
+        return False
+    scaled = factor[place] / weights[place] * weights
+    return bool(np.allclose(factor, scaled, rtol=1e-12, atol=0.0))
 
 
 def _declared_share(factor: Floats, weights: Floats) -> float:

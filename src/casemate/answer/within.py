@@ -97,13 +97,26 @@ def half_of(cell: Noised) -> float:
     return math.inf if band is None else (band[1] - band[0]) / 2
 
 
-def _worst(cells: Sequence[Noised], rooms: Sequence[float | None]) -> float:
+def wider_side(cell: Noised) -> float:
+    """How far the farther end is from a number, whether or not the nearer one was cut."""
+    band = cell.band(session=False)
+    if band is None or not isinstance(cell.value, int | float | Decimal):
+        return math.inf
+    return max(float(cell.value) - band[0], band[1] - float(cell.value))
+
+
+HalfWidth = Callable[[Noised], float]
+
+
+def _worst(
+    cells: Sequence[Noised], rooms: Sequence[float | None], half: HalfWidth = half_of
+) -> float:
     """The largest width, as a multiple of the room that it may take."""
     ratios = [0.0]
     for cell, room in zip(cells, rooms, strict=True):
         if room is not None:
-            half = half_of(cell)
-            ratios.append(0.0 if not half else half / room if room else math.inf)
+            width = half(cell)
+            ratios.append(0.0 if not width else width / room if room else math.inf)
     return max(ratios)
 
 
@@ -159,14 +172,19 @@ class ExactAnswer:
 
     def _usual(self) -> Found | None:
         """What was answered from tables for this width; the usual answer or a measurement that is
-        narrow enough where widths are no matter of values."""
+        narrow enough where widths are no matter of values.
+
+        A bound that was cut at zero is seen from noise: whoever took what looks narrow for it would
+        take what is wrong. So a measurement is taken by its law, and any other by its wider side.
+        """
+        usual = self._stored(self._tables_key, self.question)
         if self._is_predicted:
-            return self._stored(self._tables_key, self.question)
-        several = (
-            self._stored(self._tables_key, self.question),
-            self._stored(self.base.key, self.base.direct),
-        )
-        return next((each for each in several if each is not None and self._is_met(each)), None)
+            return usual
+        if usual is not None and self._is_met(usual, half=wider_side):
+            return usual
+        if self._ratio(self.base.laws()) > 1 + ROUNDING:
+            return None
+        return self._stored(self.base.key, self.base.direct)
 
     @property
     def _tables_key(self) -> str:
@@ -206,13 +224,13 @@ class ExactAnswer:
         except Unsupported:  # too much work for the grid; it may be measured all the same
             return None
 
-    def _is_met(self, found: Found) -> bool:
-        return self._excess(found) <= 1 + ROUNDING
+    def _is_met(self, found: Found, half: HalfWidth = half_of) -> bool:
+        return self._excess(found, half) <= 1 + ROUNDING
 
-    def _excess(self, found: Found) -> float:
+    def _excess(self, found: Found, half: HalfWidth = half_of) -> float:
         """How many times too wide the widest number of an answer is."""
         cells = _numbers(_all_rows(found.reader, found.outcome))
-        return _worst(cells, [self.within.room(cell) for cell in cells])
+        return _worst(cells, [self.within.room(cell) for cell in cells], half)
 
     # What it takes ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ hold at once. The question is the same however the statement is written: its par
 so are the cells of each.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -518,19 +518,29 @@ def _ratios(
     averages = (
         each for layout in layouts for each in layout.readings if isinstance(each, AverageReading)
     )
-    pairs = ((parts.found[each.sum.part], parts.found[each.count.part]) for each in averages)
-    return tuple(dict.fromkeys((places[above.text], places[below.text]) for above, below in pairs))
+    pairs = _of_one_divisor(
+        (parts.found[each.sum.part].text, parts.found[each.count.part].text) for each in averages
+    )
+    return tuple(sorted((places[above], places[below]) for above, below in pairs.items()))
+
+
+def _of_one_divisor(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By which part a part is divided, where it is divided by one: it has room for one quotient."""
+    divisors: dict[str, set[str]] = {}
+    for above, below in pairs:
+        divisors.setdefault(above, set()).add(below)
+    return {above: below for above, (below, *more) in divisors.items() if not more}
 
 
 def _averages(parts: AggregateParts, layouts: Sequence[SelectLayout]) -> dict[str, str]:
     """By which part that of an average is divided, where a code is one value."""
     readings = [each for layout in layouts for each in layout.readings]
     averages = [each for each in readings if isinstance(each, AverageReading)]
-    return {
-        parts.found[each.sum.part].text: parts.found[each.count.part].text
+    return _of_one_divisor(
+        (parts.found[each.sum.part].text, parts.found[each.count.part].text)
         for each in averages
         if _exact_part(each.sum) is not None and _exact_part(each.count) is not None
-    }
+    )
 
 
 def _with_quotients(
@@ -546,8 +556,10 @@ def _with_quotients(
         pairs = {pair for each in layout.outputs for pair in divided_results(each.expression)}
         for pair in sorted(pairs):
             above, below = (_exact_part(layout.readings[place]) for place in pair)
-            if above is None or below is None or parts.found[above].linear.unit != 1:
+            if above is None or below is None:
                 continue
+            if any(parts.found[each].linear.unit != 1 for each in (above, below)):
+                continue  # what is proven is a quotient of counts of records
             text, other = parts.found[above].text, parts.found[below].text
             if divided.setdefault(text, other) == other:
                 quotients[pair] = above, below

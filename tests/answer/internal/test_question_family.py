@@ -57,9 +57,11 @@ def all_means(
                     value in scope and masked[value].sum() == present.sum()
                 ):
                     continue
-                for each in declared:
-                    below = Product(shape, masked)
-                    yield Product(shape, masked, {value: each}), below
+                for each, absent in product(declared, (False, True)):
+                    counted = masked | {value: masked[value] | (absent & ~present)}
+                    if counted[value].all():
+                        del counted[value]
+                    yield Product(shape, masked, {value: each}), Product(shape, counted)
 
 
 def all_splits(family: QuestionFamily) -> Iterator[CellSplit]:
@@ -130,3 +132,14 @@ def test_multiples_of_declared_weights_have_the_share_of_their_codes() -> None:
     assert _declared_share(np.array([0, 1.0, 2.0, 0, 0]), weights) > 0
     assert _declared_share(np.array([0, 1.0, 3.0, 0, 0]), weights) == 0
     assert _declared_share(np.array([0, 1.0, 2.0, 3.0, 1.0]), weights) == 0
+
+
+def test_a_mean_of_some_codes_over_a_count_of_others_has_no_share() -> None:
+    weights = np.array([2.0, 5.0, 9.0, 0.0])
+    family = QuestionFamily((4, 3, 3), PAIRS, {0: [weights]})
+    present, fewer = np.array([1, 1, 1, 0], np.bool_), np.array([1, 1, 0, 0], np.bool_)
+    below = Product(family.shape, {0: present})
+    assert family.mean_share(Product(family.shape, {0: present}, {0: weights}), below) > 0
+    assert family.mean_share(Product(family.shape, {0: fewer}, {0: weights}), below) == 0
+    some = Product(family.shape, {0: present, 1: np.array([1, 0, 0], np.bool_)}, {0: weights})
+    assert family.mean_share(some, below) == 0

@@ -13,10 +13,10 @@ Guarantee  `verify` accepts only if, by exact arithmetic, every table that gives
            the steps has the claimed value, or no value, at every unit of the claim.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from casemate.audit.classes.facts import NumberFacts, OrderFact
 from casemate.exact import Bound
@@ -138,20 +138,38 @@ class _Left:
         return replace(self, low=end if self.low is None else max(self.low, end))
 
 
+_Term = tuple[Any, ...]
+"""What a step says of a unit: None where it is named, a linear fact with two coefficients, or an
+extreme."""
+
+_NAMED: _Term = (None,)
+
+
 class _Replay:
     """What the steps so far leave of every unit."""
 
     def __init__(self, facts: NumberFacts) -> None:
         self._facts = facts
         self._left: dict[int, _Left] = {}
+        self._before: dict[tuple[int, bool], _Left] = {}  # any step
 
     def left(self, unit: int) -> _Left:
         """What is left of a unit."""
         if unit not in self._left:
-            prior = self._facts.priors[int(self._facts.prior[unit])]
-            there = not self._facts.may_miss[unit]
-            self._left[unit] = _Left(prior.low, prior.high, prior.whole, there)
+            which, there = int(self._facts.prior[unit]), not self._facts.may_miss[unit]
+            prior = self._facts.priors[which]
+            fresh = _Left(prior.low, prior.high, prior.whole, there)
+            self._left[unit] = self._before.setdefault((which, there), fresh)
         return self._left[unit]
+
+    def _change(self, units: Iterable[int], change: Callable[[_Left], _Left]) -> None:
+        """Change what is left of units; those that shared it share what it becomes."""
+        made: dict[int, tuple[_Left, _Left]] = {}
+        for unit in units:
+            left = self.left(unit)
+            if id(left) not in made:
+                made[id(left)] = left, change(left)
+            self._left[unit] = made[id(left)][1]
 
     def shows(self, proof: ClassProof) -> bool:
         """Whether what is left of the units is the claim."""
@@ -171,9 +189,11 @@ class _Replay:
     def _cap(self, fact: OrderFact) -> bool:
         if fact.kind == "median":
             return False
-        for unit in fact.unit.tolist():
-            left = self.left(unit)
-            self._left[unit] = left.below(fact.high) if fact.kind == "max" else left.above(fact.low)
+        is_max = fact.kind == "max"
+        self._change(
+            fact.unit.tolist(),
+            lambda left: left.below(fact.high) if is_max else left.above(fact.low),
+        )
         return True
 
     def _only(self, fact: OrderFact, unit: int) -> bool:
@@ -210,38 +230,49 @@ class _Replay:
     def _parts(self, step: CombinedFacts) -> Iterator[Fraction | None]:
         """What facts and units add at least to the units' sum (with `above`, to less that sum).
 
-        None for what has no end.
+        None for what has no end. Units with the same terms and the same range add the same.
         """
-        nothing = Fraction(0)
-        slope, offset = dict[int, Fraction](), dict[int, Fraction]()
-        for unit in step.units:
-            (slope if step.secret == "value" else offset)[unit] = Fraction(-1 if step.above else 1)
+        terms: dict[int, list[_Term]] = {unit: [_NAMED] for unit in step.units}
         for number, weight in step.linear.items():
             fact = self._facts.linear[number]
             end = fact.low if weight > 0 else fact.high
-            yield None if end is None else weight * end
+            yield None if end is None or fact.cuts else weight * end
             entries = zip(fact.unit.tolist(), fact.alpha.tolist(), fact.beta.tolist(), strict=True)
-            for unit, alpha, beta in entries:
-                slope[unit] = slope.get(unit, nothing) - weight * alpha
-                offset[unit] = offset.get(unit, nothing) - weight * beta
-        credits: dict[int, list[_Credit]] = {}
+            for unit, *coefficients in entries:
+                terms.setdefault(unit, []).append((number, *coefficients))
         for number, weight in step.attained.items():
             extreme = self._facts.order[number]
             yield None if weight < 0 or extreme.kind == "median" else weight
             for unit in extreme.unit.tolist():
-                credits.setdefault(unit, []).append((extreme, weight))
-        for unit in slope.keys() | offset.keys() | credits.keys():
-            own = slope.get(unit, nothing), offset.get(unit, nothing)
-            yield _least(self.left(unit), *own, credits.get(unit, ()))
+                terms.setdefault(unit, []).append((number,))
+        alike: dict[tuple[int, tuple[_Term, ...]], list[int]] = {}
+        for unit, own in terms.items():
+            alike.setdefault((id(self.left(unit)), tuple(own)), []).append(unit)
+        for (_, same), units in alike.items():
+            least = self._least(self.left(units[0]), same, step)
+            yield None if least is None else len(units) * least
+
+    def _least(self, left: _Left, terms: tuple[_Term, ...], step: CombinedFacts) -> Fraction | None:
+        """The least that a unit with these terms can add."""
+        slope, offset, credits = Fraction(0), Fraction(0), list[_Credit]()
+        named = -1 if step.above else 1
+        for number, *coefficients in terms:
+            if number is None:
+                slope += named * (step.secret == "value")
+                offset += named * (step.secret == "presence")
+            elif coefficients:
+                weight, (alpha, beta) = step.linear[number], coefficients
+                slope, offset = slope - weight * alpha, offset - weight * beta
+            else:
+                credits.append((self._facts.order[number], step.attained[number]))
+        return _least(left, slope, offset, credits)
 
     def _count(self, step: CombinedFacts) -> None:
         """So few of the units have a value that none has, or so many that all have."""
-        for unit in step.units:
-            left = self.left(unit)
-            if step.above and step.bound < 1:
-                self._left[unit] = replace(left, gone=True)
-            elif not step.above and step.bound > len(step.units) - 1:
-                self._left[unit] = replace(left, there=True)
+        if step.above and step.bound < 1:
+            self._change(step.units, lambda left: replace(left, gone=True))
+        elif not step.above and step.bound > len(step.units) - 1:
+            self._change(step.units, lambda left: replace(left, there=True))
 
     def _narrow(self, step: CombinedFacts) -> None:
         """What a bound on a sum leaves to each of its units, the others as far as they go."""

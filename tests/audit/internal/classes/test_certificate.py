@@ -10,10 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from oracles.class_facts import entailed, gives, possible_tables, random_facts
 from oracles.class_tables import random_log, random_world
-from oracles.forged_proofs import extreme, facts, forged, found_proofs
+from oracles.forged_proofs import extreme, facts, forged, found_proofs, linear_fact
 
 from casemate.audit import Audit
 from casemate.audit.checks import order
@@ -31,6 +32,7 @@ from casemate.audit.classes.facts import NumberFacts
 from casemate.audit.classes.proofs import irreducible
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.published import Range
+from casemate.query.records import Cut
 
 Found = tuple[NumberFacts, ClassProof]
 
@@ -195,3 +197,16 @@ def test_a_unit_named_twice_in_a_sum_proves_nothing() -> None:
     known = replace(facts([], []), priors=(Range(Fraction(-2), Fraction(-1), True),))
     twice = CombinedFacts((0, 0), "value", False, Fraction(-2), {})
     assert not verify(known, ClassProof((0,), Fraction(-1), (twice,)))
+
+
+def test_a_comparison_is_no_sum_that_could_be_combined() -> None:
+    """x + (x > 0) = 1 does not say that x is 1: with cuts a fact is not linear."""
+    fact = linear_fact([0], 1, 1)
+    steps = tuple(
+        CombinedFacts((0,), "value", above, Fraction(1), {0: Fraction(-1 if above else 1)})
+        for above in (False, True)
+    )
+    proof = ClassProof((0,), Fraction(1), steps)
+    compared = replace(fact, cuts=((Cut(Fraction(0), strict=True), np.ones(1, np.int64)),))
+    assert verify(facts([fact], []), proof)
+    assert not verify(facts([compared], []), proof)
